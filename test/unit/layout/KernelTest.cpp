@@ -122,6 +122,7 @@ TEST_CASE("kernels") {
     Layout pitch229 = Layout::strided({{"r", 4}, {"c", 256}}, {229, 1}, "offset");
     AccessCost block = sectors(*compose(pitch229, ragged), 1, 4),
                warps = sectors(*compose(pitch229, perWarp), 1, 4);
+    EXPECT(block.wavefronts <= warps.wavefronts && warps.wavefronts <= block.wavefronts * 5 / 4);
     Layout experts = blocked({{"r", 16}, {"c", 64}}, {16, 8}, 4);
     AccessCost load = sectors(*compose(Layout::rowMajor({{"r", 16}, {"c", 64}}), experts), 4, 4);
     EXPECT(experts.input("reg").size() == 8 && load.wavefronts == load.ideal);

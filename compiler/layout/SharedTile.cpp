@@ -1,0 +1,324 @@
+// Shared-memory layouts by linear algebra on the bits. See SharedTile.h.
+#include "layout/SharedTile.h"
+#include "layout/Algebra.h"
+#include "layout/F2.h"
+#include "layout/Shape.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace tlc {
+
+using namespace detail;
+
+namespace {
+
+/// The tile as digits that both fragments respect: bits are numbered as F2 coordinates, odd digits
+/// stand apart.
+struct TileDigits {
+  struct Digit {
+    std::size_t output;
+    Index place, radix;
+    int bitId;
+  };
+  std::vector<Digit> digits;
+  int bits = 0;
+  Word at(std::size_t output, Index place) const {
+    for (const Digit &d : digits)
+      if (d.output == output && d.place == place && d.bitId >= 0)
+        return bit(d.bitId);
+    return 0;
+  }
+};
+
+/// Fragments must have been split into bits. The last output axis comes first, so that row-major
+/// order is natural. A fragment's digit that does not fit the others' (or the guarded part beyond
+/// the tile) stays unknown.
+TileDigits tileDigits(const std::vector<const Layout *> &fragments, const Sizes &tile) {
+  TileDigits out;
+  for (std::size_t o = tile.size(); o-- > 0;) {
+    std::set<Index> cuts{1, tile[o].second};
+    auto add = [&](Index c) {
+      auto above = cuts.upper_bound(c);
+      if (above != cuts.end() && *above % c == 0 && c % *std::prev(above) == 0)
+        cuts.insert(c);
+    };
+    for (const Layout *l : fragments)
+      for (const Term &t : l->outputs[o].terms)
+        add(t.weight), add(t.weight * (isDigit(t) ? l->radix(std::countr_zero(t.digits)) : 2));
+    for (auto c = cuts.begin(); std::next(c) != cuts.end(); ++c) {
+      Index place = *c, ratio = *std::next(c) / *c;
+      for (; ratio % 2 == 0; ratio /= 2, place *= 2)
+        out.digits.push_back({o, place, 2, out.bits++});
+      if (ratio > 1)
+        out.digits.push_back({o, place, ratio, -1});
+    }
+  }
+  return out;
+}
+
+/// Tile vectors of the bits of one input axis, by place value; none for a bit that is unknown to
+/// the tile's digits.
+std::map<Index, std::optional<Word>> bitVectors(const Layout &fragment, const std::string &axis,
+                                                const TileDigits &tile) {
+  std::map<Index, std::optional<Word>> out;
+  DigitSet digits = digitsOf(fragment, inputIndex(fragment, axis));
+  for (int d = 0; d < fragment.digitCount(); ++d) {
+    if (!(digits & bit(d)) || fragment.radix(d) != 2)
+      continue;
+    std::optional<Word> v = 0;
+    for (std::size_t o = 0; o < fragment.outputs.size(); ++o)
+      for (const Term &t : fragment.outputs[o].terms)
+        if (Word w = tile.at(o, t.weight); v && (t.digits & bit(d)))
+          v = w ? std::optional(*v ^ w) : std::nullopt;
+    out[fragment.place(d).second] = v;
+  }
+  return out;
+}
+
+/// Vectors that differ between the lanes of one phase.
+std::optional<std::vector<Word>> phaseVectors(const Layout &fragment, const TileDigits &tile,
+                                              Index lanes, const SharedMemory &m) {
+  auto thread = bitVectors(fragment, "thread", tile);
+  std::vector<Word> out;
+  Index threads = fragment.input("thread").size();
+  for (std::size_t b = 0; b < m.laneBasis.size() && (Index{1} << b) < lanes; ++b) {
+    Word v = 0;
+    for (Index lane = m.laneBasis[b]; lane; lane &= lane - 1) {
+      Index place = lane & -lane;
+      if (place >= threads)
+        continue;
+      auto hit = thread.find(place);
+      if (hit == thread.end() || !hit->second)
+        return std::nullopt; // not a bit of the tile
+      v ^= *hit->second;
+    }
+    out.push_back(v);
+  }
+  return out;
+}
+
+/// Conflict-free layout by linear algebra. Offsets are (vector | bank | row) bits. An access is
+/// conflict-free iff no two lanes of a phase differ by an element of the subspace that keeps vector
+/// and bank fixed; two subspaces of equal dimension always have a common complement, so one choice
+/// of that subspace serves the store and the load. `vectorBytes` limits vectors; `widen` lets one
+/// side use vectors that the other side cannot.
+std::optional<Layout> xorLayout(Layout store, Layout load, const Sizes &tileSizes,
+                                Index elementBytes, const SharedMemory &m, Index vectorBytes,
+                                bool widen) {
+  splitBits(store);
+  splitBits(load);
+  auto tile = tileDigits({&store, &load}, tileSizes);
+  if (!isPowerOfTwo(elementBytes))
+    return std::nullopt;
+  int n = tile.bits;
+  std::size_t most = static_cast<std::size_t>(log2(std::max(Index{1}, vectorBytes / elementBytes)));
+  std::size_t wave =
+      std::min<std::size_t>(n, log2(std::max(Index{1}, m.banks * m.bankBytes / elementBytes)));
+  std::size_t word = std::min<std::size_t>(n, log2(std::max(Index{1}, m.bankBytes / elementBytes)));
+  auto registers = [&](const Layout &l) { // vector candidates, the fastest tile axis first
+    std::vector<Word> v;
+    for (auto &[place, w] : bitVectors(l, "reg", tile))
+      if (w.value_or(0))
+        v.push_back(*w);
+    std::sort(v.begin(), v.end());
+    return v;
+  };
+  std::vector<Word> storeRegs = registers(store), loadRegs = registers(load), shared, low;
+  for (Word v : storeRegs)
+    if (std::count(loadRegs.begin(), loadRegs.end(), v) && shared.size() < most)
+      shared.push_back(v);
+  auto extend = [&](const std::vector<Word> &regs) {
+    std::vector<Word> v = shared;
+    Span span;
+    for (Word w : v)
+      span.insert(w);
+    for (Word w : regs)
+      if (widen && v.size() < most && span.insert(w))
+        v.push_back(w);
+    return v;
+  };
+  std::vector<Word> storeVector = extend(storeRegs), loadVector = shared;
+  if (storeVector.size() == shared.size())
+    loadVector = extend(loadRegs);
+  low = storeVector.size() > loadVector.size() ? storeVector : loadVector;
+  auto lanes = [&](const std::vector<Word> &v) {
+    Index bytes = std::max(elementBytes << v.size(), m.bankBytes);
+    return std::clamp(m.banks * m.bankBytes / bytes, Index{1}, m.warp());
+  };
+  auto storePhase = phaseVectors(store, tile, lanes(storeVector), m),
+       loadPhase = phaseVectors(load, tile, lanes(loadVector), m);
+  if (!storePhase || !loadPhase)
+    return std::nullopt;
+  // A word's worth of elements is below bank granularity: complete the low bits with neighbouring
+  // lanes.
+  Span lowSpan;
+  std::erase_if(low, [&](Word w) { return !lowSpan.insert(w); });
+  for (const auto *phase : {&*storePhase, &*loadPhase})
+    for (Word w : *phase)
+      if (low.size() < word && lowSpan.insert(w))
+        low.push_back(w);
+  // The subspaces that must stay distinct, grown to one wavefront; growing towards each other
+  // first.
+  auto grow = [&](Span &span, std::vector<Word> &basis, const std::vector<Word> &from) {
+    for (Word w : from)
+      if (span.size() < wave && span.insert(w))
+        basis.push_back(w);
+  };
+  Span storeSpan, loadSpan;
+  std::vector<Word> storeBasis, loadBasis, units;
+  for (int i = 0; i < n; ++i)
+    units.push_back(bit(i));
+  std::vector<Word> wordBits(low.begin(), low.begin() + std::min(word, low.size()));
+  for (const auto &v : {wordBits, storeVector, *storePhase})
+    grow(storeSpan, storeBasis, v);
+  for (const auto &v : {wordBits, loadVector, *loadPhase})
+    grow(loadSpan, loadBasis, v);
+  for (const auto &v : {low, loadBasis, units})
+    grow(storeSpan, storeBasis, v);
+  for (const auto &v : {low, storeBasis, units})
+    grow(loadSpan, loadBasis, v);
+  // Common part first, then the rest of each; their sums and everything else make the rows.
+  Span common, storeRest, loadRest, both;
+  for (Word w : storeBasis)
+    if (loadSpan.contains(w))
+      common.insert(w);
+  for (Word c = 1; c < bit(static_cast<int>(storeBasis.size())); ++c)
+    if (Word w = combine(storeBasis, c); loadSpan.contains(w))
+      common.insert(w);
+  storeRest = loadRest = common;
+  std::vector<Word> onlyStore, onlyLoad, rows;
+  for (Word w : storeBasis)
+    if (storeRest.insert(w))
+      onlyStore.push_back(w);
+  for (Word w : loadBasis)
+    if (loadRest.insert(w))
+      onlyLoad.push_back(w);
+  for (std::size_t i = 0; i < onlyStore.size(); ++i)
+    rows.push_back(onlyStore[i] ^ onlyLoad[i]);
+  for (Word w : storeBasis)
+    both.insert(w);
+  for (Word w : loadBasis)
+    both.insert(w);
+  for (Word w : units)
+    if (both.insert(w))
+      rows.push_back(w);
+  // Offset bit i moves by column i; the layout is the inverse of that matrix.
+  std::vector<Word> columns;
+  Span all;
+  for (const auto &v : {low, storeBasis, rows})
+    for (Word w : v)
+      if (all.insert(w, static_cast<int>(columns.size())))
+        columns.push_back(w);
+  if (columns.size() != static_cast<std::size_t>(n))
+    return std::nullopt;
+  Layout out;
+  std::vector<int> id(tile.digits.size());
+  int next = 0;
+  for (std::size_t o = 0; o < tileSizes.size(); ++o) {
+    out.inputs.push_back({tileSizes[o].first, {}});
+    for (std::size_t i = 0; i < tile.digits.size(); ++i)
+      if (tile.digits[i].output == o)
+        out.inputs.back().radices.push_back(tile.digits[i].radix), id[i] = next++;
+  }
+  OutputAxis offset{"offset", Index{1} << n, 0, {}};
+  std::vector<Term> terms(n);
+  for (int i = 0; i < n; ++i)
+    terms[i].weight = Index{1} << i;
+  for (std::size_t i = 0; i < tile.digits.size(); ++i) {
+    if (tile.digits[i].bitId < 0) {
+      offset.terms.push_back({bit(id[i]), offset.size, false});
+      offset.size *= tile.digits[i].radix;
+      continue;
+    }
+    Word made = 0;
+    all.reduce(bit(tile.digits[i].bitId), &made);
+    for (; made; made &= made - 1)
+      terms[std::countr_zero(made)].digits |= bit(id[i]);
+  }
+  offset.terms.insert(offset.terms.end(), terms.begin(), terms.end());
+  out.outputs.push_back(std::move(offset));
+  out.normalize();
+  out.check();
+  return out;
+}
+
+} // namespace
+
+SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBytes,
+                        const SharedMemory &machine, const Sizes &shape) {
+  Sizes tile = store.outputSizes(), cover = tile;
+  for (std::size_t i = 0; i < tile.size(); ++i) {
+    if (load.outputs.at(i).name != tile[i].first)
+      throw LayoutError("deriveShared: fragments of different tiles");
+    cover[i].second = std::max(tile[i].second, load.outputs[i].size);
+    tile[i].second =
+        i < shape.size() ? shape[i].second : std::min(tile[i].second, load.outputs[i].size);
+  }
+  Index limit = std::max(Index{1}, machine.vectorBytes / elementBytes);
+  std::optional<SharedPlan> best;
+  auto key = [](const SharedPlan &p) {
+    return std::tuple(p.store.wavefronts + p.load.wavefronts,
+                      p.store.instructions + p.load.instructions, p.memory.outputs[0].size);
+  };
+  auto cheapest = [&](const Layout &access, Index &vector) {
+    std::optional<AccessCost> cost;
+    for (Index v = vectorWidth(access, limit); v >= 1 && !(cost && cost->conflictFree()); v /= 2) {
+      AccessCost c = bankConflicts(access, v, elementBytes, machine);
+      if (!cost || c.wavefronts < cost->wavefronts)
+        cost = c, vector = v;
+    }
+    return *cost;
+  };
+  auto consider = [&](const Layout &memory) { // true if nothing can be better
+    Layout guarded = memory;
+    for (auto &[name, size] : cover)
+      guarded = extendInput(guarded, name, size);
+    auto writes = compose(guarded, store), reads = compose(guarded, load);
+    if (!writes || !reads)
+      return false;
+    SharedPlan plan{memory, 1, 1, {}, {}};
+    plan.store = cheapest(*writes, plan.storeVector);
+    plan.load = cheapest(*reads, plan.loadVector);
+    if (!best || key(plan) < key(*best))
+      best = plan;
+    return plan.store.conflictFree() && plan.load.conflictFree() && plan.storeVector == limit &&
+           plan.loadVector == limit;
+  };
+  for (auto [a, b] : {std::pair(&store, &load), std::pair(&load, &load), std::pair(&store, &store)})
+    for (Index bytes = machine.vectorBytes; bytes >= std::min(elementBytes, machine.vectorBytes);
+         bytes /= 2)
+      for (bool widen : {true, false})
+        if (auto memory = xorLayout(*a, *b, tile, elementBytes, machine, bytes, widen);
+            memory && consider(*memory))
+          return *best;
+  for (Index pad = 0; pad * elementBytes <= machine.banks * machine.bankBytes / 2;
+       pad = pad ? pad * 2 : 1)
+    if (consider(Layout::rowMajor(tile, "offset", pad)))
+      return *best;
+  if (best->store.conflictFree() && best->load.conflictFree())
+    return *best;
+  for (Index round = limit; round <= 8 * limit;
+       round *= 2) { // rows as they are or rounded up, vectors XORed with row bits
+    Sizes rows = tile;
+    rows.back().second = (rows.back().second + round - 1) / round * round;
+    for (int bits = 1; bits <= 3; ++bits)
+      for (int shift = 0; shift <= 3 && tile.size() > 1; ++shift) {
+        Layout memory = Layout::rowMajor(rows);
+        try {
+          for (int b = 0; b < bits; ++b)
+            memory.xorInto("offset", limit << b, rows[rows.size() - 2].first,
+                           Index{1} << shift << b);
+        } catch (const LayoutError &) {
+          continue;
+        } // no such bits in a row of this width
+        memory.normalize();
+        if (consider(memory))
+          return *best;
+      }
+  }
+  return *best; // plain row-major always composes
+}
+
+} // namespace tlc
