@@ -9,7 +9,6 @@ required=(
   g++ cmake ninja-build make git python3
   antlr4 libantlr4-runtime-dev   # the parser generator and its C++ runtime
   llvm-19-dev llvm-19-tools      # ADT and Support; FileCheck, not and lit
-  libzstd-dev zlib1g-dev         # what LLVM's static Support library links
   libcli11-dev catch2
 )
 optional=(

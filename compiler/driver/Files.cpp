@@ -1,0 +1,111 @@
+#include "driver/Files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tlc {
+namespace {
+
+bool holds(const std::string &path, std::string_view text) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return false;
+  std::string old((std::istreambuf_iterator<char>(file)), {});
+  return old == text;
+}
+
+std::string reason() { return std::strerror(errno); }
+
+bool writeAll(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+std::string escaped(const std::string &path) {
+  std::string out;
+  for (char c : path) {
+    if (c == ' ' || c == '#' || c == '\\')
+      out += '\\';
+    else if (c == '$')
+      out += '$';
+    out += c;
+  }
+  return out;
+}
+
+} // namespace
+
+std::string absolutePath(const std::string &path) {
+  std::error_code error;
+  std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+std::string writeFile(const std::string &path, std::string_view text, WriteMode mode) {
+  if (mode == WriteMode::IfChanged && holds(path, text))
+    return {};
+  // A device or pipe cannot be renamed over, and must not be replaced by a file.
+  std::error_code ignored;
+  auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    if (std::filesystem::is_directory(status))
+      return "it is a folder";
+    int device = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (device < 0)
+      return reason();
+    std::string failure = writeAll(device, text) ? "" : reason();
+    ::close(device);
+    return failure;
+  }
+  // Through a symbolic link the file it names is replaced, not the link.
+  std::string final = path;
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, ignored)))
+    if (auto resolved = std::filesystem::weakly_canonical(path, ignored); !ignored)
+      final = resolved.string();
+
+  std::string temporary = final + ".tmp-XXXXXX";
+  int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (descriptor < 0)
+    return reason();
+  std::string failure;
+  if (!writeAll(descriptor, text))
+    failure = reason();
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  if (failure.empty() && ::fchmod(descriptor, 0666 & ~mask) != 0)
+    failure = reason();
+  if (::close(descriptor) != 0 && failure.empty())
+    failure = reason();
+  if (failure.empty() && ::rename(temporary.c_str(), final.c_str()) != 0)
+    failure = reason();
+  if (!failure.empty())
+    ::unlink(temporary.c_str());
+  return failure;
+}
+
+std::string depfileText(const std::vector<std::string> &targets,
+                        const std::vector<std::string> &sources) {
+  std::string out;
+  for (const std::string &target : targets)
+    out += (out.empty() ? "" : " ") + escaped(absolutePath(target));
+  out += ":";
+  for (const std::string &source : sources)
+    out += " \\\n  " + escaped(absolutePath(source));
+  return out + "\n";
+}
+
+} // namespace tlc

@@ -1,0 +1,29 @@
+// Writing files so that nobody ever sees a half-written or needlessly touched one.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tlc {
+
+enum class WriteMode {
+  Always,    ///< the time stamp tells that this was made anew
+  IfChanged, ///< left alone if it already holds the text: whoever includes it is not rebuilt
+};
+
+/// Writes `text` to a temporary file beside `path` and renames it. Returns the operating system's
+/// reason on failure, else an empty string; on failure nothing is left behind and an earlier `path`
+/// is untouched.
+std::string writeFile(const std::string &path, std::string_view text,
+                      WriteMode mode = WriteMode::Always);
+
+/// The list of files that `target` was made from, as make and Ninja read it: spaces, # and $
+/// escaped, absolute paths.
+std::string depfileText(const std::vector<std::string> &targets,
+                        const std::vector<std::string> &sources);
+
+/// Absolute and without `.` and `..`; symbolic links stay.
+std::string absolutePath(const std::string &path);
+
+} // namespace tlc

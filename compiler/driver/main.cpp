@@ -1,0 +1,102 @@
+// tlc: parses the command line, runs one verb, and turns whatever happens into a message and an
+// exit status.
+#include "driver/Session.h"
+#include "driver/Version.h"
+#include "support/Check.h"
+
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include <pthread.h>
+
+namespace tlc {
+namespace {
+
+constexpr int internalErrorStatus = 70;
+
+int runVerb(Session &session) {
+  switch (session.options.verb) {
+  case Verb::Build:
+    return runBuild(session);
+  case Verb::Check:
+    return runCheck(session);
+  case Verb::Opt:
+    return runOpt(session);
+  case Verb::Targets:
+    return runTargets(session);
+  case Verb::Explain:
+    return runExplain(session);
+  }
+  TLC_UNREACHABLE("a verb without an action");
+}
+
+int internalFailure(Session &session, const std::string &what) {
+  std::string message = what;
+  if (!session.step.empty())
+    message += ", in " + session.step;
+  if (!session.kernel.empty())
+    message += ", kernel " + session.kernel;
+  session.diagnostics.report(diag::InternalError, {}, message);
+  session.printDiagnostics();
+  return internalErrorStatus;
+}
+
+int run(std::vector<std::string> arguments) {
+  DiagnosticEngine early;
+  ParsedCommandLine parsed = parseCommandLine(std::move(arguments), early);
+  Session session(std::move(parsed.options));
+  if (parsed.exit) {
+    std::swap(session.diagnostics, early);
+    session.printDiagnostics();
+    return *parsed.exit;
+  }
+  try {
+    session.configurePaths();
+    session.configureDiagnostics();
+    int status = session.diagnostics.hasErrors() ? session.exitStatus() : runVerb(session);
+    session.printDiagnostics();
+    std::cout.flush();
+    if (!std::cout)
+      status = status ? status : 3;
+    return status;
+  } catch (const InternalError &error) {
+    return internalFailure(session, error.what());
+  } catch (const std::bad_alloc &) {
+    return internalFailure(session, "out of memory");
+  } catch (const std::exception &error) {
+    return internalFailure(session, error.what());
+  }
+}
+
+struct Invocation {
+  std::vector<std::string> arguments;
+  int status = internalErrorStatus;
+};
+
+// The rooms recurse over expressions and statements; deep but legal input must not end in a
+// segmentation fault. The pages are only taken when they are touched.
+constexpr size_t stackBytes = size_t{1} << 30;
+
+void *runOnThread(void *data) {
+  auto *invocation = static_cast<Invocation *>(data);
+  invocation->status = run(std::move(invocation->arguments));
+  return nullptr;
+}
+
+} // namespace
+} // namespace tlc
+
+int main(int argc, char **argv) {
+  tlc::Invocation invocation{{argv + 1, argv + argc}};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_t thread;
+  if (pthread_attr_setstacksize(&attributes, tlc::stackBytes) == 0 &&
+      pthread_create(&thread, &attributes, tlc::runOnThread, &invocation) == 0)
+    pthread_join(thread, nullptr);
+  else
+    tlc::runOnThread(&invocation);
+  pthread_attr_destroy(&attributes);
+  return invocation.status;
+}
