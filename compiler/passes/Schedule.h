@@ -1,0 +1,65 @@
+// What the planner decided, as an object that prints and parses.
+//
+//   launch gemm {
+//     raster row 8                      // blocks walk the grid in panels; "raster none"
+//     loop ko stages 3                  // the n-th pipelined loop of the launch, in program order
+//     gemm atom mma_m16n8k16_f32_f16 warps 2 2
+//   }
+//
+// `tlc report` shows it, --schedule=FILE gives it back. Loops and gemms are matched by position;
+// names are checked, so that a schedule for another kernel is refused.
+#pragma once
+
+#include "ir/Function.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tlc::passes {
+
+/// One T.Pipelined loop.
+struct LoopPlan {
+  std::string name;        ///< the loop variable's
+  std::int64_t stages = 0; ///< tiles in flight, the one being used included; 0 or 1: no overlap
+  bool binding = false;    ///< the user's word is final (num_stages=0, --schedule)
+  std::string reason;      ///< for people; printed as a comment, not parsed
+};
+
+/// One gemm; empty or 0: left to select-atoms.
+struct GemmPlan {
+  std::string atom;
+  std::int64_t warpsM = 0, warpsN = 0;
+};
+
+struct LaunchPlan {
+  std::string name; ///< launch.name, or the function's if that is empty
+  ir::Raster raster;
+  std::string rasterReason;
+  std::int64_t minBlocks = 0; ///< per multiprocessor, 0: unsaid
+  std::vector<LoopPlan> loops;
+  std::vector<GemmPlan> gemms;
+};
+
+struct Schedule {
+  std::vector<LaunchPlan> launches;
+  bool given = false; ///< came from a file: binding as a whole
+
+  /// Null if nothing was planned for it. Launches are matched by position.
+  LaunchPlan *launch(std::size_t index) {
+    return index < launches.size() ? &launches[index] : nullptr;
+  }
+};
+
+std::string printSchedule(const Schedule &schedule);
+
+struct ScheduleError {
+  unsigned line = 0; ///< from 1
+  std::string message;
+};
+/// Reads what printSchedule writes. On a fault returns nothing and fills `error`.
+std::optional<Schedule> parseSchedule(std::string_view text, ScheduleError &error);
+
+} // namespace tlc::passes
