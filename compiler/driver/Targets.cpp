@@ -1,6 +1,7 @@
 // `tlc targets`: what can be compiled for, and with which flags the result is then built.
 #include "driver/Session.h"
 #include "support/Names.h"
+#include "support/RenderJson.h"
 #include "target/Target.h"
 
 #include <iomanip>
@@ -28,16 +29,6 @@ std::string joined(const std::vector<std::string> &words) {
   return out;
 }
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 std::vector<Feature> featuresOf(const Target &target) {
   std::vector<Feature> out;
   const Feature all[] = {
@@ -51,19 +42,19 @@ std::vector<Feature> featuresOf(const Target &target) {
 }
 
 std::string json(const Target &target) {
-  std::string out = "{\"name\":" + quoted(target.name) +
-                    ",\"family\":" + quoted(familyName(target.family)) +
+  std::string out = "{\"name\":" + jsonString(target.name) +
+                    ",\"family\":" + jsonString(familyName(target.family)) +
                     ",\"supported\":" + (target.supported() ? "true" : "false") +
-                    ",\"missing\":" + quoted(target.missing) +
-                    ",\"summary\":" + quoted(target.summary) + ",\"flags\":[";
+                    ",\"missing\":" + jsonString(target.missing) +
+                    ",\"summary\":" + jsonString(target.summary) + ",\"flags\":[";
   for (size_t i = 0; i < target.flags.size(); ++i)
-    out += (i ? "," : "") + quoted(target.flags[i]);
+    out += (i ? "," : "") + jsonString(target.flags[i]);
   out += "],\"warp\":" + std::to_string(target.limits.warp) +
          ",\"shared_bytes_per_block\":" + std::to_string(target.limits.sharedPerBlockOptIn) +
          ",\"features\":[";
   std::vector<Feature> features = featuresOf(target);
   for (size_t i = 0; i < features.size(); ++i)
-    out += (i ? "," : "") + quoted(featureName(features[i]));
+    out += (i ? "," : "") + jsonString(featureName(features[i]));
   return out + "]}";
 }
 
