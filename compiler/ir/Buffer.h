@@ -52,6 +52,9 @@ struct Buffer {
   /// Alignment of version 0 that uses insist on, in bytes.
   std::int64_t alignment = 16;
 
+  /// Fragment: the Local array {registers} that lowered statements use instead (passes/Registers.h); null before lowering.
+  Buffer *registers = nullptr;
+
   Expr safeValue;               ///< Global: what an out-of-range read gives; null: 0
   bool writable = true;         ///< Global: false for inputs never written (const in the header)
   bool noRestrict = false;      ///< Global: may alias other parameters
@@ -75,6 +78,8 @@ struct Element {
   Buffer *buffer = nullptr;
   std::vector<Expr> indices;
   Expr version; ///< which copy of a multi-version buffer; null: 0
+  /// While lowering: `indices` is one physical offset already. Everywhere else the phase says which it is.
+  bool physical = false;
 };
 
 /// A box of a buffer: the operand of every tile op. Rank of the tile = dims that are not `dropped`.
