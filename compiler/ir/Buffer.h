@@ -52,7 +52,8 @@ struct Buffer {
   /// Alignment of version 0 that uses insist on, in bytes.
   std::int64_t alignment = 16;
 
-  /// Fragment: the Local array {registers} that lowered statements use instead (passes/Registers.h); null before lowering.
+  /// Fragment: the Local array {registers} that lowered statements use instead
+  /// (passes/Registers.h); null before lowering.
   Buffer *registers = nullptr;
 
   Expr safeValue;               ///< Global: what an out-of-range read gives; null: 0
@@ -78,7 +79,8 @@ struct Element {
   Buffer *buffer = nullptr;
   std::vector<Expr> indices;
   Expr version; ///< which copy of a multi-version buffer; null: 0
-  /// While lowering: `indices` is one physical offset already. Everywhere else the phase says which it is.
+  /// While lowering: `indices` is one physical offset already. Everywhere else the phase says which
+  /// it is.
   bool physical = false;
 };
 
