@@ -34,7 +34,16 @@ protected:
   Stmt(StmtKind kind, SourceRange range) : kind(kind), range(range) {}
 };
 using StmtPtr = std::unique_ptr<Stmt>;
-using Block = std::vector<StmtPtr>;
+
+/// Statements in order. Copying copies the statements too, nested ones included; buffers and
+/// variables are shared.
+struct Block : std::vector<StmtPtr> {
+  Block() = default;
+  Block(Block &&) = default;
+  Block &operator=(Block &&) = default;
+  Block(const Block &other);
+  Block &operator=(const Block &other);
+};
 
 /// Gives a statement struct its kind, a constructor from a range, and what isa/dynCast need.
 template <StmtKind K> struct StmtOf : Stmt {
