@@ -1,0 +1,36 @@
+#include "kernel.h"
+#include "sample.h"
+
+using sample::Half;
+
+namespace {
+
+bool run(std::int64_t m, std::int64_t n) {
+  auto x = sample::random<Half>(m * n, -8, 8);
+  sample::Buffer<Half> X(x), Y(sample::poison<Half>(m * n));
+  SAMPLE_CALL(softmax, X.data(), Y.data(), m, n, nullptr, 0, nullptr);
+  sample::synchronize();
+
+  auto y = Y.download();
+  sample::Comparison comparison("softmax " + std::to_string(m) + "x" + std::to_string(n), 1e-6,
+                                2e-3);
+  for (std::int64_t i = 0; i < m; ++i) {
+    double largest = x[i * n], sum = 0;
+    for (std::int64_t j = 0; j < n; ++j)
+      largest = std::fmax(largest, x[i * n + j]);
+    for (std::int64_t j = 0; j < n; ++j)
+      sum += std::exp(x[i * n + j] - largest);
+    for (std::int64_t j = 0; j < n; ++j)
+      comparison.add(y[i * n + j], std::exp(x[i * n + j] - largest) / sum);
+  }
+  return comparison.report();
+}
+
+} // namespace
+
+int main() {
+  bool good = run(8, 512);
+  good = run(5, 1000) && good;
+  good = run(1, 1) && good;
+  return run(33, 2049) && good ? 0 : 1;
+}
