@@ -1,0 +1,193 @@
+// The walker: executes statements and evaluates expressions, at compile time where it can; where
+// it cannot, Runtime.h makes IR of them.
+//
+// Errors: whoever finds one reports it at the narrowest range and returns Value::error(); whoever
+// gets an error value stays silent and returns one too.
+#pragma once
+
+#include "elaborate/Call.h"
+#include "elaborate/Elaborate.h"
+#include "elaborate/Environment.h"
+#include "elaborate/Value.h"
+#include "ir/Builder.h"
+#include "support/Diagnostics.h"
+
+#include <map>
+#include <set>
+
+namespace tlc::elaborate {
+
+/// What happened at the end of a statement.
+enum class Flow : std::uint8_t { Next, Break, Continue, Return };
+
+/// Ends the unit being elaborated; what is wrong has been reported.
+struct AbortUnit {};
+
+/// An exception of the program: `raise`, a failed assert, or an error inside `try`.
+struct RaisedException {
+  Value exception; ///< an instance, or a class of exceptions
+  SourceRange range;
+};
+
+/// One call being executed.
+struct Frame {
+  FunctionObject *function = nullptr; ///< null: the top of a module, a class body
+  Scope *scope = nullptr;
+  /// The statements stand lexically in a prim_func, an eager kernel or a macro: `range`,
+  /// T.serial … become loops, run-time conditions become `if`s.
+  bool inKernel = false;
+  bool isMacro = false;
+  Value returned = Value::none();
+  SourceRange returnRange;
+  std::vector<Value> *yields = nullptr; ///< of a generator function
+  std::size_t firstRegion = 0;          ///< regions.size() at the call
+  SourceRange callRange;
+};
+
+struct RuntimeState; // what Runtime.h keeps per kernel
+
+/// One kernel being elaborated.
+struct KernelState {
+  KernelState(ir::Function &function, ir::Block &top)
+      : function(function), builder(function, top) {}
+  ir::Function &function;
+  ir::Builder builder;          ///< builder.range is kept at the current statement
+  ir::Launch *launch = nullptr; ///< inside `with T.Kernel`
+  std::string unit;             ///< the kernel's name for -D KERNEL.NAME
+  FunctionObject *kernel = nullptr;
+  std::shared_ptr<RuntimeState> runtime;
+};
+
+/// A -D.
+struct Define {
+  std::string kernel, name; ///< kernel may be empty
+  std::string text;
+  Value value;
+  bool dynamic = false; ///< NAME=dynamic
+  SourceRange range;    ///< of the option
+  mutable bool used = false;
+};
+
+class Elaborator {
+public:
+  Elaborator(SourceManager &sources, DiagnosticEngine &diagnostics, const Target &target,
+             ir::Context &context, const ElaborateOptions &options);
+  ~Elaborator();
+
+  SourceManager &sources;
+  DiagnosticEngine &diagnostics;
+  const Target &target;
+  ir::Context &context;
+  const ElaborateOptions &options;
+  Heap heap;
+
+  // ---- The kernel being elaborated; null at module level and in factories
+  KernelState *kernel = nullptr;
+  ir::Builder &builder() { return kernel->builder; }
+  bool inKernel() const { return !frames.empty() && frames.back()->inKernel && kernel; }
+  Frame &frame() { return *frames.back(); }
+
+  // ---- Expressions
+  Value eval(const ast::Expr &expr);
+  /// Evaluated and pinned: what a name would be bound to.
+  Value evalPinned(const ast::Expr &expr);
+  /// As a compile-time condition; nullopt after an error (reported) or poison.
+  std::optional<bool> evalCondition(const ast::Expr &expr);
+  /// Python truth of a compile-time value. Run-time values: nullopt without a report.
+  std::optional<bool> truth(const Value &value, SourceRange range);
+
+  // ---- Statements
+  Flow exec(const ast::Stmt &stmt);
+  Flow execBlock(const ast::Block &block);
+  /// Assigns to any target. `pin` reads elements and cells first.
+  void assign(const ast::Expr &target, Value value, SourceRange valueRange);
+  /// Binds a name of the current frame.
+  void bindName(const std::string &name, const Value &value, SourceRange range);
+  /// A body of a run-time loop or branch: names bound in it end with it.
+  void enterRegion(bool isLoop);
+  void leaveRegion();
+  /// enterRegion, assign the loop's target, execBlock, leaveRegion. `break` and `continue` in it
+  /// make IR (see Runtime.h).
+  void execLoopBody(const ast::For &loop, const Value &item);
+  void execBranch(const ast::Block &block);
+
+  // ---- Operators (compile time, or handed to Runtime.h)
+  Value binary(ast::BinaryOperator op, const Value &a, const Value &b, SourceRange aRange,
+               SourceRange bRange, SourceRange range);
+  Value unary(ast::UnaryOperator op, const Value &a, SourceRange range);
+  Value compare(ast::CompareOperator op, const Value &a, const Value &b, SourceRange range);
+  Value subscript(const Value &base, const Value &index, const ast::Subscript &node);
+
+  // ---- Names and attributes
+  Value lookup(const std::string &name, SourceRange range);
+  Value attribute(const Value &base, std::string_view name, SourceRange nameRange,
+                  SourceRange range);
+  /// nullopt if there is none; never reports.
+  std::optional<Value> findAttribute(const Value &base, std::string_view name);
+
+  // ---- Calls
+  Value call(const Value &callee, CallArgs &args);
+  Value callFunction(FunctionObject &function, CallArgs &args);
+  /// Calls with values that did not stand in the source.
+  Value callWith(const Value &callee, std::vector<Value> args, SourceRange range);
+  bool callable(const Value &value);
+  CallArgs evalArguments(const ast::Call &call);
+  Scope *bindParameters(FunctionObject &function, CallArgs &args);
+
+  // ---- Iteration
+  /// All items of an iterable at compile time; nullopt after a report.
+  std::optional<std::vector<Value>> items(const Value &value, SourceRange range);
+  /// An iterator over it; null after a report.
+  IteratorObject *iterate(const Value &value, SourceRange range);
+
+  // ---- Conversions that report (`what` as in "the `dim` of `T.reduce_sum`")
+  /// Python int (or bool) that fits 64 bits.
+  std::optional<std::int64_t> toInt(const Value &value, SourceRange range, std::string_view what);
+  std::optional<bool> toBool(const Value &value, SourceRange range, std::string_view what);
+  std::optional<double> toDouble(const Value &value, SourceRange range, std::string_view what);
+  std::optional<std::string> toStr(const Value &value, SourceRange range, std::string_view what);
+  /// A dtype: T.float16, "float16", torch.float16, T.dtype("float16").
+  std::optional<DType> toDType(const Value &value, SourceRange range, std::string_view what);
+  /// One value or a tuple/list of values.
+  std::vector<Value> toList(const Value &value);
+
+  // ---- Reporting
+  template <class... Args>
+  DiagnosticBuilder report(diag::Id id, SourceRange range, const Args &...args) {
+    return diagnostics.report(id, range, args...);
+  }
+  /// Reports that poison was used where its value matters; returns an error value.
+  Value poisonError(const Value &poison, SourceRange range, std::string_view use);
+  Value makePoison(std::string origin, SourceRange range, std::string reason = {});
+  /// Silent if one of the values is an error; reports poison. True if all can be used.
+  bool usable(const Value &value, SourceRange range, std::string_view use);
+
+  /// Work done at compile time, in steps; past the limit the unit is aborted with an error.
+  void charge(std::uint64_t steps, SourceRange range);
+
+  // ---- Values given on the command line
+  /// The -D for a name, for the kernel being elaborated; null if there is none. Marks it used.
+  const Define *findDefine(std::string_view name);
+
+  // ---- Modules
+  ModuleObject *importModule(const std::string &dotted, unsigned level, ModuleObject *from,
+                             SourceRange range);
+  ModuleObject *shimModule(const std::string &dotted);
+
+  // The parts of the walker below are spread over the .cpp files of this room.
+  std::vector<std::unique_ptr<Frame>> frames;
+  std::vector<Region> regions;
+  SourceRange currentRange; ///< of the statement being executed
+
+  friend struct Statements;
+  friend struct Expressions;
+  friend class Units;
+
+  Scope *makeScope(Scope *parent);
+  Value str(std::string text) { return heap.str(std::move(text)); }
+
+  struct Parts; // modules, defines, caches, budgets
+  std::unique_ptr<Parts> parts;
+};
+
+} // namespace tlc::elaborate
