@@ -26,7 +26,7 @@ struct BufferMapper : FieldVisitor<BufferMapper> {
 
 } // namespace
 
-Block::Block(const Block &other) {
+Block::Block(const Block &other) : std::vector<StmtPtr>() {
   reserve(other.size());
   for (const StmtPtr &stmt : other)
     push_back(cloneStmt(*stmt));
