@@ -52,10 +52,6 @@ struct Buffer {
   /// Alignment of version 0 that uses insist on, in bytes.
   std::int64_t alignment = 16;
 
-  /// Fragment: the Local array {registers} that lowered statements use instead
-  /// (passes/Registers.h); null before lowering.
-  Buffer *registers = nullptr;
-
   Expr safeValue;               ///< Global: what an out-of-range read gives; null: 0
   bool writable = true;         ///< Global: false for inputs never written (const in the header)
   bool noRestrict = false;      ///< Global: may alias other parameters

@@ -2,6 +2,7 @@
 #include "layout/Conversion.h"
 #include "layout/Algebra.h"
 #include "layout/F2.h"
+#include "layout/Fit.h"
 #include "layout/Shape.h"
 
 #include <algorithm>
@@ -310,19 +311,40 @@ bool sameHolders(const Layout &from, const Layout &to) {
   return findSource(a, b, {}).registers && findSource(b, a, {}).registers;
 }
 
+namespace {
+
+Conversion renaming(const Layout &a, const Layout &b, std::vector<Index> registers) {
+  Conversion c;
+  c.registers = std::move(registers);
+  bool same = c.registers.size() == static_cast<std::size_t>(a.input("reg").size());
+  for (std::size_t r = 0; r < c.registers.size(); ++r)
+    same = same && c.registers[r] == static_cast<Index>(r);
+  c.kind = same ? ConversionKind::None : ConversionKind::Registers;
+  auto map =
+      fit({{"reg", b.input("reg").size()}}, {{"reg", a.input("reg").size()}},
+          [&](const Point &r) { return Point{c.registers[static_cast<std::size_t>(r[0])]}; });
+  if (auto *layout = std::get_if<Layout>(&map))
+    c.registerMap = std::move(*layout);
+  return c;
+}
+
+} // namespace
+
+std::optional<Conversion> heldIn(const Layout &from, const Layout &to, const Sizes &shape) {
+  Layout a = registersFirst(from), b = registersFirst(to);
+  Source source = findSource(a, b, shape);
+  if (!source.registers)
+    return std::nullopt;
+  return renaming(a, b, std::move(*source.registers));
+}
+
 Conversion planConversion(const Layout &from, const Layout &to, Index elementBytes,
                           const SharedMemory &machine, const Sizes &shape, Index maxShuffles) {
   Layout a = registersFirst(from), b = registersFirst(to);
   Source source = findSource(a, b, shape);
+  if (source.registers)
+    return renaming(a, b, std::move(*source.registers));
   Conversion c;
-  if (source.registers) {
-    c.registers = *source.registers;
-    bool same = c.registers.size() == static_cast<std::size_t>(a.input("reg").size());
-    for (std::size_t r = 0; r < c.registers.size(); ++r)
-      same = same && c.registers[r] == static_cast<Index>(r);
-    c.kind = same ? ConversionKind::None : ConversionKind::Registers;
-    return c;
-  }
   if (source.map)
     c.shuffle = planShuffles(*source.map, machine.warp(), elementBytes);
   if (c.shuffle && c.shuffle->instructions <= maxShuffles) {

@@ -20,10 +20,17 @@ bool sameHolders(const Layout &a, const Layout &b);
 enum class ConversionKind { None, Registers, Shuffle, Shared };
 struct Conversion {
   ConversionKind kind = ConversionKind::None;
-  std::vector<Index> registers; // None and Registers: source register of each destination register
+  /// None and Registers: source register of each destination register, as a table and, if the
+  /// digits fit, as a layout (reg) -> reg.
+  std::vector<Index> registers;
+  std::optional<Layout> registerMap;
   std::optional<ShufflePlan> shuffle; // Shuffle
   std::optional<SharedPlan> shared;   // Shared
 };
+/// The part of planConversion that moves nothing: None or Registers, if each thread holds what it
+/// needs in a register that is one for all threads. Elements of `to` outside `shape` (when given)
+/// need no value.
+std::optional<Conversion> heldIn(const Layout &from, const Layout &to, const Sizes &shape = {});
 /// The cheapest way to turn fragment `from` into fragment `to` of the same tile. Elements of `to`
 /// outside `shape` (when given) need no value. `maxShuffles`: with more shuffle instructions than
 /// that, shared memory is taken.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace tlc {
 
@@ -115,6 +116,39 @@ std::optional<FragmentSlice> sliceOutput(const Layout &l, const std::string &axi
   o.size = size;
   part.normalize();
   return FragmentSlice{part, registers};
+}
+
+std::optional<Layout> joinOutputs(const std::vector<Layout> &layouts) {
+  if (layouts.empty())
+    return std::nullopt;
+  std::vector<Layout> parts = layouts;
+  for (Layout &l : parts)
+    l.normalize();
+  for (std::size_t a = 0; a < parts[0].inputs.size(); ++a) {
+    std::set<Index> cuts;
+    for (const Layout &l : parts) {
+      if (l.inputSizes() != parts[0].inputSizes())
+        throw LayoutError("joinOutputs: different boxes");
+      Index place = 1;
+      for (Index r : l.inputs[a].radices)
+        cuts.insert(place *= r);
+    }
+    for (Layout &l : parts)
+      for (Index place : cuts)
+        if (!l.cut(static_cast<int>(a), place))
+          return std::nullopt;
+  }
+  Layout out{parts[0].inputs, {}};
+  for (Layout &l : parts) {
+    if (l.inputs.size() != out.inputs.size())
+      return std::nullopt;
+    for (std::size_t a = 0; a < out.inputs.size(); ++a)
+      if (l.inputs[a].radices != out.inputs[a].radices)
+        return std::nullopt; // radix-1 digits somewhere
+    out.outputs.insert(out.outputs.end(), l.outputs.begin(), l.outputs.end());
+  }
+  out.normalize();
+  return out;
 }
 
 Layout dropFree(const Layout &l, const std::string &axis) {

@@ -30,6 +30,9 @@ Layout reduceOutput(const Layout &l, const std::string &axis, const std::string 
 /// Each thread holds all `size` values of the new output axis, in new registers.
 Layout broadcast(const Layout &l, const std::string &axis, Index size,
                  const std::string &reg = "reg");
+/// One layout with the outputs of all, which are functions on one box (equal inputSizes). None if
+/// their digits do not fit.
+std::optional<Layout> joinOutputs(const std::vector<Layout> &layouts);
 /// Drops free digits of one input axis.
 Layout dropFree(const Layout &l, const std::string &axis);
 /// Continues input `axis` beyond its end to at least `size`, for addresses that a guard keeps from
