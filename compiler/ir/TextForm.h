@@ -128,9 +128,8 @@ template <class IO> void describe(IO &io, AtomicStmt &s) {
     io.expression("compare", s.compare, like);
     io.expression("if", s.predicate);
     io.word("order", s.order, orders);
-    io.word("scope", s.scope, memoryScopes);
-    io.result(
-        "result", s.result, [&] { return dtypeOf(s.value ? s.value : Expr()); }, like);
+    io.word("scope", s.scope, memoryScopes, MemoryScope::Device);
+    io.result("result", s.result, like);
   });
 }
 
@@ -154,8 +153,7 @@ template <class IO> void describe(IO &io, CallStmt &s) {
     io.word("collective", s.collective, collectives);
     io.flag("extern", s.isExtern);
     io.flag("effect", s.hasEffect);
-    io.result(
-        "result", s.result, [] { return std::optional<DType>(); }, std::nullopt);
+    io.result("result", s.result, std::nullopt);
   });
 }
 
@@ -183,8 +181,9 @@ template <class IO> void describe(IO &io, ForStmt &s) {
   io.text(" .. ");
   io.expr(s.hi, dtypeOf(s.lo));
   io.bind(name, s.var, dtypeOf(s.lo));
+  io.setStep(s.step, s.lo);
   io.options([&] {
-    io.step("step", s.step, s.lo);
+    io.expression("step", s.step, dtypeOf(s.lo), 1);
     io.choice(s.kind, forKinds);
     io.flag("expand", s.expand);
     io.integer("factor", s.unrollFactor, 0);
@@ -221,8 +220,7 @@ template <class IO> void describe(IO &io, BarrierStmt &s) {
     io.word("vote", s.vote, votes);
     io.expression("value", s.value);
     io.flag("user", s.userWritten);
-    io.result(
-        "result", s.result, [] { return std::optional<DType>(); }, std::nullopt);
+    io.result("result", s.result, std::nullopt);
   });
 }
 
