@@ -1,0 +1,13 @@
+# Same minor version or it does not fit; there is no pointer size to compare, since the package is a program and scripts.
+include(${CMAKE_CURRENT_LIST_DIR}/TlcVersion.cmake)
+set(PACKAGE_VERSION ${TLC_VERSION})
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" _tlc_minor ${PACKAGE_VERSION})
+string(REGEX MATCH "^[0-9]+(\\.[0-9]+)?" _tlc_wanted "${PACKAGE_FIND_VERSION}")
+if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+if(_tlc_wanted STREQUAL "" OR _tlc_wanted VERSION_EQUAL _tlc_minor OR "${_tlc_minor}." MATCHES "^${_tlc_wanted}\\.")
+  if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
+    set(PACKAGE_VERSION_COMPATIBLE TRUE)
+  endif()
+endif()
