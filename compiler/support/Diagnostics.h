@@ -145,6 +145,10 @@ public:
   DiagnosticBuilder report(diag::Id id, SourceRange range, const Args &...args) {
     return add(id, range, {detail::argumentOf(args)...});
   }
+  /// The same with the arguments in a list.
+  DiagnosticBuilder report(diag::Id id, SourceRange range, const std::vector<std::string> &args) {
+    return add(id, range, args);
+  }
 
   /// Everything reported while it lives gets a located note: "in the call of `f`", "instantiated
   /// here".

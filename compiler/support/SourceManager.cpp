@@ -43,13 +43,13 @@ std::optional<std::uint32_t> SourceManager::load(const std::string &path, std::s
     error = "larger than 4 GiB";
     return std::nullopt;
   }
-  files.push_back(std::make_unique<File>(File{path, std::move(bytes), {}}));
+  files.push_back(std::make_unique<File>(File{path, std::move(bytes)}));
   return fileCount();
 }
 
 std::uint32_t SourceManager::addBuffer(std::string name, std::string text) {
   TLC_CHECK(text.size() < std::numeric_limits<std::uint32_t>::max(), "buffer larger than 4 GiB");
-  files.push_back(std::make_unique<File>(File{std::move(name), std::move(text), {}}));
+  files.push_back(std::make_unique<File>(File{std::move(name), std::move(text)}));
   return fileCount();
 }
 
@@ -73,6 +73,7 @@ void SourceManager::replaceText(std::uint32_t id, std::string text) {
   file(id);
   files[id - 1]->text = std::move(text);
   files[id - 1]->lineStarts.clear();
+  files[id - 1]->decoded = true;
 }
 
 std::string SourceManager::displayPath(std::uint32_t id) const {

@@ -44,6 +44,8 @@ public:
   /// Only for the parser, which decodes the bytes (encoding, lone carriage returns) before anybody
   /// makes a range.
   void replaceText(std::uint32_t file, std::string text);
+  /// replaceText was called: the text is UTF-8 with \n or \r\n as line ends.
+  bool isDecoded(std::uint32_t id) const { return file(id).decoded; }
 
   LineColumn position(std::uint32_t file, std::uint32_t offset) const;
   LineColumn begin(SourceRange range) const { return position(range.file, range.begin); }
@@ -61,7 +63,8 @@ private:
   struct File {
     std::string path;
     std::string text;
-    mutable std::vector<std::uint32_t> lineStarts; // made on first use
+    bool decoded = false;
+    mutable std::vector<std::uint32_t> lineStarts{}; // made on first use
   };
 
   const File &file(std::uint32_t id) const;
