@@ -1,0 +1,38 @@
+// Messages from a kernel.
+#pragma once
+
+#include "base.cuh"
+
+#include <cstdio>
+
+namespace tlc {
+
+//@ check
+// Ends the launch with an error if a condition that the program asserts does not hold.
+TLC_DEVICE void check(bool holds, const char *message) {
+  if (!holds) {
+    printf("block (%d, %d, %d) thread (%d, %d, %d): %s\n", int(blockIdx.x), int(blockIdx.y),
+           int(blockIdx.z), int(threadIdx.x), int(threadIdx.y), int(threadIdx.z), message);
+    __trap();
+  }
+}
+
+//@ print_value
+TLC_DEVICE void print_value(const char *message, int64_t value) {
+  printf("%s%lld\n", message, (long long)value);
+}
+TLC_DEVICE void print_value(const char *message, uint64_t value) {
+  printf("%s%llu\n", message, (unsigned long long)value);
+}
+TLC_DEVICE void print_value(const char *message, double value) { printf("%s%g\n", message, value); }
+
+//@ print_text
+TLC_DEVICE void print_text(const char *message) { printf("%s\n", message); }
+
+//@ print_element
+TLC_DEVICE void print_element(const char *name, int64_t index, double value) {
+  printf("%s[%lld] = %g\n", name, (long long)index, value);
+}
+
+//@ end
+} // namespace tlc

@@ -1,0 +1,66 @@
+// Integer arithmetic that C++ lacks.
+#pragma once
+
+#include "base.h"
+
+namespace tlc {
+
+//@ floor_div
+// Quotient rounded towards minus infinity; signed types.
+template <class T> TLC_FN T floor_div(T a, T b) {
+  const T quotient = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+//@ floor_mod
+// Remainder with the sign of the divisor; signed types.
+template <class T> TLC_FN T floor_mod(T a, T b) {
+  const T remainder = a % b;
+  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+
+//@ float_to_int
+// Truncates; out of range gives the nearest integer there is, NaN gives 0.
+template <class Int, class Float> TLC_FN Int float_to_int(Float x) {
+  constexpr bool is_signed = Int(Int(0) - 1) < Int(1);
+#ifdef __CUDA_ARCH__
+  if constexpr (sizeof(Int) == 4 && sizeof(Float) == 4) // the instruction does just this
+    return is_signed ? Int(__float2int_rz(x)) : Int(__float2uint_rz(x));
+#endif
+  constexpr int bits = int(sizeof(Int)) * 8 - (is_signed ? 1 : 0);
+  constexpr Int largest = Int(~uint64_t(0) >> (64 - bits));
+  const Float limit = Float(uint64_t(1) << (bits - 1)) * Float(2);
+  if (x != x)
+    return Int(0);
+  if (x >= limit)
+    return largest;
+  if (is_signed ? x < -limit : x <= Float(-1))
+    return is_signed ? Int(-largest - 1) : Int(0);
+  return Int(x);
+}
+
+//@ get_int4
+// The i-th signed 4-bit integer of a packed array, low half of a byte first.
+TLC_FN int8_t get_int4(const uint8_t *packed, int64_t i) {
+  const int nibble = packed[i >> 1] >> ((i & 1) * 4) & 15;
+  return int8_t((nibble ^ 8) - 8);
+}
+
+//@ get_uint4
+// The i-th unsigned 4-bit integer (or pattern) of a packed array, low half of a byte first.
+TLC_FN uint8_t get_uint4(const uint8_t *packed, int64_t i) {
+  return uint8_t(packed[i >> 1] >> ((i & 1) * 4) & 15);
+}
+
+//@ set_uint4 set_int4
+// Replaces the i-th 4-bit element of a packed array; its neighbour in the byte is read and written.
+TLC_FN void set_uint4(uint8_t *packed, int64_t i, uint8_t value) {
+  const int shift = int(i & 1) * 4;
+  packed[i >> 1] = uint8_t((packed[i >> 1] & ~(15 << shift)) | (value & 15) << shift);
+}
+TLC_FN void set_int4(uint8_t *packed, int64_t i, int8_t value) {
+  set_uint4(packed, i, uint8_t(value));
+}
+
+//@ end
+} // namespace tlc
