@@ -264,6 +264,28 @@ Layout product(const Layout &inner, const Layout &outer) {
   return out;
 }
 
+std::optional<Layout> addLayouts(const Layout &a, const Layout &b) {
+  // Joined under other names, both have one set of digits.
+  Layout second = b;
+  for (OutputAxis &o : second.outputs)
+    o.name = "+" + o.name;
+  auto joined = joinOutputs({a, second});
+  if (!joined)
+    return std::nullopt;
+  Layout out{joined->inputs, {}};
+  for (const OutputAxis &o : a.outputs)
+    out.outputs.push_back(joined->output(o.name));
+  for (const OutputAxis &o : b.outputs) {
+    const OutputAxis &more = joined->output("+" + o.name);
+    OutputAxis &sum = outputOf(out, o.name);
+    sum.base += more.base;
+    sum.terms.insert(sum.terms.end(), more.terms.begin(), more.terms.end());
+    sum.size = std::max({sum.size, more.size, sum.base + spread(out, sum) + 1});
+  }
+  out.normalize();
+  return out;
+}
+
 std::optional<Layout> divide(const Layout &l, const Layout &atom) {
   Layout rest = l;
   for (const InputAxis &a : atom.inputs) {

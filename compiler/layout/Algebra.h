@@ -19,6 +19,10 @@ std::optional<Layout> invert(const Layout &l);
 /// Kronecker product: `inner` repeated over the grid `outer`. Digits of outer follow inner's on the
 /// axis of the same name; outer's outputs count in units of inner's sizes.
 Layout product(const Layout &inner, const Layout &outer);
+/// x -> a(x) + b(x), output by output, for layouts of one box. None if their digits do not fit or
+/// an output of both has XORs that a sum would have to carry into (weights are simply added, so
+/// each output's size is what the sums need).
+std::optional<Layout> addLayouts(const Layout &a, const Layout &b);
 /// The `rest` with product(atom, rest) == l, if there is one.
 std::optional<Layout> divide(const Layout &l, const Layout &atom);
 /// As `divide`, but the digits of input axis `axis` (the registers) may be renumbered first: l ==
