@@ -155,9 +155,9 @@ int main(int argc, char **argv) {
     shapes = {{1000, 1048, 72}, {1024, 1024, 1024}, {2048, 2048, 2048}, {64, 8192, 8192}, {4096, 4096, 4096}, {8192, 8192, 8192}};
   size_t as = 0, bs = 0, cs = 0;
   for (const Shape &s : shapes) {
-    as = std::max(as, size_t(s.m) * s.k);
-    bs = std::max(bs, size_t(s.k) * s.n);
-    cs = std::max(cs, size_t(s.m) * s.n);
+    as = std::max<size_t>(as, s.m * s.k);
+    bs = std::max<size_t>(bs, s.k * s.n);
+    cs = std::max<size_t>(cs, s.m * s.n);
   }
   Bench bench;
   REQUIRE(cublasCreate(&bench.blas));
