@@ -41,10 +41,16 @@ struct Frame {
   SourceRange returnRange;
   std::vector<Value> *yields = nullptr; ///< of a generator function
   std::size_t firstRegion = 0;          ///< regions.size() at the call
+  struct Loop {
+    bool runtime;
+    std::size_t region; ///< regions.size() in its body
+  };
+  std::vector<Loop> loops; ///< enclosing loops of this frame, outermost first
   SourceRange callRange;
 };
 
 struct RuntimeState; // what Runtime.h keeps per kernel
+struct Language;     // what Runtime.h keeps per elaboration: the values of T's names
 
 /// One kernel being elaborated.
 struct KernelState {
@@ -103,13 +109,16 @@ public:
   void assign(const ast::Expr &target, Value value, SourceRange valueRange);
   /// Binds a name of the current frame.
   void bindName(const std::string &name, const Value &value, SourceRange range);
-  /// A body of a run-time loop or branch: names bound in it end with it.
+  /// A body of a run-time loop: names bound in it end with it; `break` and `continue` in it make
+  /// IR (Runtime.h). `body` elaborates one iteration.
+  void runtimeLoop(const std::function<void()> &body);
+  /// runtimeLoop that assigns `item` to the loop's target and executes its body.
+  void execLoopBody(const ast::For &loop, const Value &item);
+  /// The arms of a run-time branch, one after the other: each sees the names as they were before
+  /// the branch; names bound in one of them end with it.
+  void runtimeBranches(const std::vector<std::function<void()>> &arms);
   void enterRegion(bool isLoop);
   void leaveRegion();
-  /// enterRegion, assign the loop's target, execBlock, leaveRegion. `break` and `continue` in it
-  /// make IR (see Runtime.h).
-  void execLoopBody(const ast::For &loop, const Value &item);
-  void execBranch(const ast::Block &block);
 
   // ---- Operators (compile time, or handed to Runtime.h)
   Value binary(ast::BinaryOperator op, const Value &a, const Value &b, SourceRange aRange,
@@ -128,6 +137,10 @@ public:
   // ---- Calls
   Value call(const Value &callee, CallArgs &args);
   Value callFunction(FunctionObject &function, CallArgs &args);
+  /// Executes a function's body (or lambda) in a frame of its own with parameters already bound in
+  /// `scope`; gives what it returns, pinned. `likeKernel`: run-time control flow is allowed.
+  Value runBody(FunctionObject &function, Scope *scope, bool likeKernel, bool isMacro,
+                SourceRange callRange);
   /// Calls with values that did not stand in the source.
   Value callWith(const Value &callee, std::vector<Value> args, SourceRange range);
   bool callable(const Value &value);
@@ -179,15 +192,12 @@ public:
   std::vector<Region> regions;
   SourceRange currentRange; ///< of the statement being executed
 
-  friend struct Statements;
-  friend struct Expressions;
-  friend class Units;
-
   Scope *makeScope(Scope *parent);
   Value str(std::string text) { return heap.str(std::move(text)); }
 
   struct Parts; // modules, defines, caches, budgets
   std::unique_ptr<Parts> parts;
+  std::shared_ptr<Language> language;
 };
 
 } // namespace tlc::elaborate
