@@ -1,6 +1,5 @@
 // `tlc explain`: the long text of a code, and the lists of codes and warnings.
 #include "driver/Session.h"
-#include "support/Names.h"
 
 #include <iostream>
 
@@ -45,12 +44,7 @@ int runExplain(Session &session) {
   }
   const DiagnosticInfo *entry = findDiagnostic(code);
   if (!entry) {
-    std::vector<std::string_view> codes;
-    for (unsigned i = 0; i < diag::count; ++i)
-      codes.push_back(info(static_cast<diag::Id>(i)).code);
-    auto builder = session.diagnostics.report(diag::UnknownCode, {}, code);
-    if (std::string_view near = didYouMean(code, codes); !near.empty())
-      builder.help("did you mean `" + std::string(near) + "`?");
+    session.diagnostics.report(diag::UnknownCode, {}, code).help("`tlc explain` lists all codes");
     return 2;
   }
   std::cout << severityName(entry->severity) << "[" << entry->code

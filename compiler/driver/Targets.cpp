@@ -61,7 +61,7 @@ std::string json(const Target &target) {
 void printOne(const Target &target) {
   std::cout << target.name << "  " << target.summary << "\n";
   if (!target.supported())
-    std::cout << "  not supported yet: " << target.missing << "\n";
+    std::cout << "  " << target.missing << "\n";
   std::cout << "  flags:    " << joined(target.flags) << "\n";
   if (target.isGpu())
     std::cout << "  warp:     " << target.limits.warp << " threads\n"
@@ -107,7 +107,7 @@ int runTargets(Session &session) {
       std::cout << joined(target.flags);
     else
       std::cout << (target.supported() ? target.summary
-                                       : target.summary + " (not yet: " + target.missing + ")");
+                                       : target.summary + " (" + target.missing + ")");
     std::cout << "\n";
   }
   return 0;
