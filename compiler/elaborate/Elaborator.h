@@ -126,11 +126,15 @@ public:
   Value unary(ast::UnaryOperator op, const Value &a, SourceRange range);
   Value compare(ast::CompareOperator op, const Value &a, const Value &b, SourceRange range);
   Value subscript(const Value &base, const Value &index, const ast::Subscript &node);
+  void setSubscript(const Value &base, const Value &index, const Value &value,
+                    const ast::Subscript &node, SourceRange valueRange);
 
   // ---- Names and attributes
   Value lookup(const std::string &name, SourceRange range);
   Value attribute(const Value &base, std::string_view name, SourceRange nameRange,
                   SourceRange range);
+  void setAttribute(const Value &base, std::string_view name, const Value &value,
+                    SourceRange range);
   /// nullopt if there is none; never reports.
   std::optional<Value> findAttribute(const Value &base, std::string_view name);
 
@@ -181,6 +185,8 @@ public:
   // ---- Values given on the command line
   /// The -D for a name, for the kernel being elaborated; null if there is none. Marks it used.
   const Define *findDefine(std::string_view name);
+  /// What a global of a file is bound to: the -D of its name, if there is one, else `value`.
+  Value overrideGlobal(const std::string &name, const Value &value);
 
   // ---- Modules
   ModuleObject *importModule(const std::string &dotted, unsigned level, ModuleObject *from,
