@@ -69,14 +69,14 @@ struct Buffer {
 };
 
 /// One element, or after lowering a run of `lanes` elements from it (the dtype of the value says
-/// how many). Before lowering one index per dim; afterwards one index, the physical offset in
-/// elements.
+/// how many).
 struct Element {
   Buffer *buffer = nullptr;
-  std::vector<Expr> indices;
-  Expr version; ///< which copy of a multi-version buffer; null: 0
-  /// While lowering: `indices` is one physical offset already. Everywhere else the phase says which
-  /// it is.
+  std::vector<Expr> indices; ///< logical: one per dim; physical: one (none for rank 0, a variable)
+  Expr version;              ///< which copy of a multi-version buffer; null: 0
+  /// The index is the offset in elements from the start of the version (the register number of a
+  /// fragment), layouts and strides applied. Lowering passes write such elements
+  /// (passes/Physical.h); no other is left in the thread phase.
   bool physical = false;
 };
 

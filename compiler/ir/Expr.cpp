@@ -316,9 +316,7 @@ Expr logicalAnd(Expr a, Expr b) {
 Expr logicalOr(Expr a, Expr b) { return a.context().binary(BinaryOp::LogicalOr, a, b); }
 Expr logicalNot(Expr a) { return a.context().unary(UnaryOp::Not, a); }
 
-namespace {
-
-Expr rebuild(Expr e, const std::vector<Expr> &ops) {
+Expr rebuild(Expr e, std::span<const Expr> ops) {
   Context &context = e.context();
   switch (e.kind()) {
   case ExprKind::Int:
@@ -344,6 +342,8 @@ Expr rebuild(Expr e, const std::vector<Expr> &ops) {
   }
   return e;
 }
+
+namespace {
 
 /// Substitutes with a memo, so that shared subexpressions cost once.
 struct Substituter {

@@ -200,6 +200,8 @@ Expr logicalNot(Expr a);
 /// alone.
 using Substitution = std::vector<std::pair<Expr, Expr>>;
 Expr substitute(Expr e, const Substitution &map);
+/// The same operation on other operands, folded again; a leaf is returned as it is.
+Expr rebuild(Expr e, std::span<const Expr> operands);
 /// Whether `variable` occurs in `e`.
 bool uses(Expr e, Expr variable);
 /// Calls `visit` on every distinct variable of `e`.
