@@ -12,7 +12,9 @@ namespace {
 /// The writing side of TextForm.h.
 class Writer {
 public:
-  struct Name {};
+  struct Name {
+    std::optional<DType> written;
+  };
 
   // ---- Mandatory parts
   void text(std::string_view part) { out << part; }
@@ -23,7 +25,7 @@ public:
   void number(std::int64_t value) { out << value; }
   void string(const std::string &value) { out << quoted(value); }
   void expr(Expr e, std::optional<DType> like = {}) { out << exprs.print(e, like); }
-  std::optional<DType> wanted(Name, Expr) const { return {}; }
+  std::optional<DType> wanted(Name name, Expr) const { return name.written; }
   void exprList(const std::vector<Expr> &list, std::string_view close) {
     for (std::size_t i = 0; i < list.size(); ++i) {
       out << (i ? ", " : "");
@@ -51,8 +53,9 @@ public:
 
   // ---- Variables
   template <class F> Name define(Expr var, F derived) {
-    definition(var, derived());
-    return {};
+    std::optional<DType> usual = derived();
+    definition(var, usual);
+    return {var && usual != var.dtype() ? std::optional(var.dtype()) : std::nullopt};
   }
   void bind(Name, Expr, std::optional<DType>) {}
   void setStep(Expr, Expr) {}

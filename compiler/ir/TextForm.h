@@ -5,7 +5,7 @@
 //
 //   text(" -> ")                    fixed text (spaces are for the writer only)
 //   expr(e, like)                   an expression; `like`: dtype that a literal has without saying
-//   options([&] { ... })            what follows in any order, each at most once, if not default:
+//   options([&] { ... })            what follows on the same line in any order, if not default:
 //     flag, integer, word, expression, expressions, integers, bools, layout, element …
 //   define / bind                   a variable's name where it stands, its dtype once it is known
 //   block(b)                        { statements }
@@ -198,7 +198,8 @@ template <class IO> void describe(IO &io, ForStmt &s) {
 
 template <class IO> void describe(IO &io, RoleStmt &s) {
   io.number(s.first);
-  io.text(" : +");
+  io.text(" : ");
+  io.text("+");
   io.number(s.count);
   io.options([&] { io.integer("registers", s.registers, 0); });
   io.block(s.body);
