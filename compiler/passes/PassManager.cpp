@@ -76,6 +76,8 @@ PipelineResult runPasses(ir::Function &function, PassContext &context,
       saved = ir::clone(function);
       savedAt = i;
     }
+    if (options.before)
+      options.before(pass);
     const auto start = std::chrono::steady_clock::now();
     pass.run(function, context);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;

@@ -16,6 +16,8 @@ struct PipelineOptions {
   std::string stopAfter;
   /// Verifies the function before the first pass and after each (--no-verify turns it off).
   bool verify = true;
+  /// Called before each pass, so that a fault of the compiler can name it.
+  std::function<void(const Pass &)> before;
   /// Called after each pass that ran.
   std::function<void(const Pass &, const ir::Function &)> after;
 };
