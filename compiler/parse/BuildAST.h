@@ -73,6 +73,8 @@ private:
   ast::Expr *conditional(const Context &context);
   ast::Expr *lambda(const Context &context);
   ast::Expr *namedExpr(const Context &context);
+
+  // ---- BuildOperators.cpp ----
   ast::Expr *boolExpr(const Context &context);
   ast::Expr *boolChain(const Context &context, size_t &next, size_t op);
   ast::Expr *negation(const Context &context, size_t &next);
@@ -80,6 +82,8 @@ private:
   ast::Expr *binaryExpr(const Context &context);
   ast::Expr *binaryChain(const Context &context, size_t &next, int weakest);
   ast::Expr *unaryExpr(const Context &context);
+
+  // ---- BuildExprs.cpp, continued ----
   ast::Expr *primary(const Context &context);
   ast::Expr *trailer(const Token &first, ast::Expr *value, const Context &context);
   ast::Expr *call(SourceRange range, ast::Expr *function, const Context &context);
