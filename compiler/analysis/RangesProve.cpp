@@ -1,0 +1,266 @@
+// Ranges: proofs of inequalities.
+//
+// To show g >= 0, a fact f >= 0 is subtracted so often (c times, c >= 0) that the newest atom of g
+// disappears, and what is left is shown to be >= 0 in turn, until intervals decide. Minima, maxima
+// and selects whose side matters are proven for both sides.
+#include "analysis/Ranges.h"
+#include "ir/Walk.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+namespace tlc::analysis {
+
+using namespace ir;
+
+class Prover {
+public:
+  explicit Prover(const Ranges &ranges) : ranges(ranges) {}
+
+  bool nonNegative(const Poly &goal, int depth = 12) {
+    if (!goal.valid)
+      return false;
+    if (ranges.interval(goal).lo >= 0)
+      return true;
+    if (depth == 0 || --budget < 0)
+      return false;
+    std::vector<Expr> atoms = goal.atoms();
+    std::sort(atoms.begin(), atoms.end(), [](Expr a, Expr b) { return a->id > b->id; });
+    for (Expr atom : atoms) {
+      if (eliminate(goal, atom, depth))
+        return true;
+      if (budget < 0)
+        return false;
+    }
+    return false;
+  }
+
+private:
+  static bool divides(const Monomial &part, const Monomial &whole, Monomial &rest) {
+    rest = whole;
+    for (Expr factor : part) {
+      auto found = std::find(rest.begin(), rest.end(), factor);
+      if (found == rest.end())
+        return false;
+      rest.erase(found);
+    }
+    return true;
+  }
+
+  bool eliminate(const Poly &goal, Expr atom, int depth) {
+    if (bothSides(goal, atom, depth))
+      return true;
+    std::vector<Poly> known = factsOn(atom);
+    for (const auto &[monomial, coefficient] : goal.terms) {
+      if (std::find(monomial.begin(), monomial.end(), atom) == monomial.end())
+        continue;
+      for (const Poly &fact : known)
+        for (const auto &[part, weight] : fact.terms) {
+          Monomial rest;
+          if (std::find(part.begin(), part.end(), atom) == part.end() ||
+              !divides(part, monomial, rest))
+            continue;
+          Poly cofactor(1);
+          for (Expr factor : rest)
+            cofactor = cofactor * Poly::atom(factor);
+          Interval sign = ranges.interval(cofactor);
+          // goal - (coefficient / weight) * cofactor * fact, times |weight|.
+          bool positive = (coefficient < 0) == (weight < 0);
+          if (positive ? sign.lo < 0 : sign.hi > 0)
+            continue;
+          std::int64_t g = std::gcd(coefficient, weight);
+          std::int64_t scale = std::abs(weight / g);
+          std::int64_t times = coefficient / g * (weight < 0 ? -1 : 1);
+          if (nonNegative(goal * Poly(scale) - cofactor * fact * Poly(times), depth - 1))
+            return true;
+          if (budget < 0)
+            return false;
+        }
+    }
+    return false;
+  }
+
+  /// A minimum is one of its operands: a goal that holds for both holds.
+  bool bothSides(const Poly &goal, Expr atom, int depth) {
+    bool isChoice = atom.kind() == ExprKind::Select ||
+                    (atom.kind() == ExprKind::Binary &&
+                     (atom->binaryOp() == BinaryOp::Min || atom->binaryOp() == BinaryOp::Max));
+    if (!isChoice)
+      return false;
+    std::size_t first = atom.kind() == ExprKind::Select ? 1 : 0;
+    return nonNegative(goal.replaced(atom, ranges.poly(atom->operands[first])), depth - 1) &&
+           nonNegative(goal.replaced(atom, ranges.poly(atom->operands[first + 1])), depth - 1);
+  }
+
+  std::vector<Poly> factsOn(Expr atom) {
+    std::vector<Poly> result;
+    for (auto fact = ranges.facts.rbegin(); fact != ranges.facts.rend(); ++fact)
+      if (fact->uses(atom))
+        result.push_back(*fact);
+    Poly self = Poly::atom(atom);
+    if (atom.kind() == ExprKind::Binary) {
+      Expr x = atom->operands[0], y = atom->operands[1];
+      switch (atom->binaryOp()) {
+      case BinaryOp::FloorDiv:
+        if (ranges.interval(y).lo > 0) {
+          Poly rest = ranges.poly(x) - self * ranges.poly(y);
+          result.push_back(rest);
+          result.push_back(ranges.poly(y) - 1 - rest);
+        }
+        break;
+      case BinaryOp::Min:
+        result.push_back(ranges.poly(x) - self);
+        result.push_back(ranges.poly(y) - self);
+        break;
+      case BinaryOp::Max:
+        result.push_back(self - ranges.poly(x));
+        result.push_back(self - ranges.poly(y));
+        break;
+      default:
+        break;
+      }
+    }
+    Interval values = ranges.interval(atom);
+    if (values.lo != Interval::minusInfinity)
+      result.push_back(self - Poly(values.lo));
+    if (values.hi != Interval::infinity)
+      result.push_back(Poly(values.hi) - self);
+    return result;
+  }
+
+  const Ranges &ranges;
+  int budget = 400;
+};
+
+bool Ranges::nonNegative(const Poly &p) const {
+  return contradiction || Prover(*this).nonNegative(p);
+}
+bool Ranges::nonNegative(Expr e) const {
+  return interval(e).lo >= 0 || (!e.dtype().isUInt() && nonNegative(poly(e)));
+}
+bool Ranges::less(Expr a, Expr b) const {
+  return contradiction || interval(a).hi < interval(b).lo || nonNegative(poly(b) - poly(a) - 1);
+}
+bool Ranges::lessEqual(Expr a, Expr b) const {
+  return contradiction || interval(a).hi <= interval(b).lo || nonNegative(poly(b) - poly(a));
+}
+
+bool Ranges::equal(Expr a, Expr b) const {
+  if (a == b)
+    return true;
+  Interval x = interval(a);
+  if (x.isPoint() && x == interval(b))
+    return true;
+  Poly difference = poly(a) - poly(b);
+  if (!difference.valid)
+    return false;
+  return difference.isConstant() ? difference.constant == 0
+                                 : nonNegative(difference) && nonNegative(Poly(0) - difference);
+}
+
+bool Ranges::differ(Expr a, Expr b) const {
+  Interval x = interval(a), y = interval(b);
+  if (x.hi < y.lo || y.hi < x.lo)
+    return true;
+  Poly difference = poly(a) - poly(b);
+  if (!difference.valid)
+    return false;
+  if (!congruence(difference).allows(0))
+    return true;
+  return nonNegative(difference - 1) || nonNegative(Poly(-1) - difference);
+}
+
+std::optional<bool> Ranges::decide(Expr condition) const {
+  if (auto value = condition.constant())
+    return *value != 0;
+  if (condition.isVar()) {
+    Expr value = definition(condition);
+    return value ? decide(value) : std::nullopt;
+  }
+  if (condition.kind() == ExprKind::Unary && condition->unaryOp() == UnaryOp::Not) {
+    auto inner = decide(condition->operands[0]);
+    return inner ? std::optional(!*inner) : std::nullopt;
+  }
+  if (condition.kind() != ExprKind::Binary)
+    return std::nullopt;
+  Expr a = condition->operands[0], b = condition->operands[1];
+  BinaryOp op = condition->binaryOp();
+  if (op == BinaryOp::LogicalAnd || op == BinaryOp::LogicalOr) {
+    auto x = decide(a), y = decide(b);
+    bool deciding = op == BinaryOp::LogicalOr;
+    if ((x && *x == deciding) || (y && *y == deciding))
+      return deciding;
+    return x && y ? std::optional(!deciding) : std::nullopt;
+  }
+  if (a.dtype().isFloat() || a.dtype().isVector() || a.dtype().isBool())
+    return std::nullopt;
+  if (op == BinaryOp::Gt || op == BinaryOp::Ge) {
+    std::swap(a, b);
+    op = op == BinaryOp::Gt ? BinaryOp::Lt : BinaryOp::Le;
+  }
+  switch (op) {
+  case BinaryOp::Lt:
+    return less(a, b) ? std::optional(true) : lessEqual(b, a) ? std::optional(false) : std::nullopt;
+  case BinaryOp::Le:
+    return lessEqual(a, b) ? std::optional(true) : less(b, a) ? std::optional(false) : std::nullopt;
+  case BinaryOp::Eq:
+    return differ(a, b) ? std::optional(false) : equal(a, b) ? std::optional(true) : std::nullopt;
+  case BinaryOp::Ne:
+    return differ(a, b) ? std::optional(true) : equal(a, b) ? std::optional(false) : std::nullopt;
+  default:
+    return std::nullopt;
+  }
+}
+
+namespace {
+
+void walkBlock(Block &block, Ranges &ranges, const std::function<bool(Stmt &)> &f) {
+  for (StmtPtr &stmt : block) {
+    if (f(*stmt)) {
+      if (auto *branch = dynCast<IfStmt>(stmt.get())) {
+        for (bool side : {true, false}) {
+          Ranges::Scope scope(ranges);
+          ranges.assume(branch->condition, side);
+          walkBlock(side ? branch->then : branch->otherwise, ranges, f);
+        }
+      } else if (auto *loop = dynCast<WhileStmt>(stmt.get())) {
+        Ranges::Scope scope(ranges);
+        walkBlock(loop->conditionBlock, ranges, f);
+        ranges.assume(loop->condition);
+        walkBlock(loop->body, ranges, f);
+      } else {
+        forEachBlock(*stmt, [&](Block &inner) {
+          Ranges::Scope scope(ranges);
+          if (auto *loop = dynCast<ForStmt>(stmt.get()))
+            ranges.bind(*loop);
+          else if (auto *map = dynCast<MapStmt>(stmt.get()))
+            ranges.bind(*map);
+          walkBlock(inner, ranges, f);
+        });
+      }
+    }
+    if (auto *let = dynCast<LetStmt>(stmt.get()))
+      ranges.bind(*let);
+    else if (auto *assumption = dynCast<AssumeStmt>(stmt.get()))
+      ranges.assume(assumption->condition);
+  }
+}
+
+} // namespace
+
+void walkWithRanges(Block &block, Ranges &ranges, const std::function<bool(Stmt &)> &f) {
+  Ranges::Scope scope(ranges);
+  walkBlock(block, ranges, f);
+}
+
+void walkWithRanges(Function &function, const std::function<bool(Launch &, Stmt &, Ranges &)> &f) {
+  Ranges ranges(function);
+  for (auto &launch : function.launches) {
+    Ranges::Scope scope(ranges);
+    ranges.enter(*launch);
+    walkBlock(launch->body, ranges, [&](Stmt &stmt) { return f(*launch, stmt, ranges); });
+  }
+}
+
+} // namespace tlc::analysis
