@@ -1,5 +1,6 @@
 // The pass around LowerMap.cpp: finds maps, copies, fills and tile atomics, and says which threads
 // execute them.
+#include "analysis/Collective.h"
 #include "analysis/Ranges.h"
 #include "ir/Walk.h"
 #include "passes/ElementwiseToMaps.h"
@@ -35,14 +36,38 @@ private:
     analysis::Ranges::Scope scope(ranges);
     Block out;
     for (StmtPtr &stmt : block) {
+      bool perThread = analysis::isPerThreadTileOp(*stmt) || isThreadVector(*stmt);
       if (StmtPtr map = asMap(std::move(stmt), out)) {
         Builder builder(function, out);
-        lowerMapStmt(builder, cast<MapStmt>(*map), thread);
+        lowerMapStmt(builder, cast<MapStmt>(*map), perThread ? alone(thread) : thread);
       } else {
         lowerNested(*out.back(), thread);
       }
     }
     block = std::move(out);
+  }
+
+  /// Each thread does all of it.
+  MapThread alone(MapThread thread) const {
+    thread.index = function.context->int32(0);
+    thread.count = 1;
+    return thread;
+  }
+
+  /// T.vectorized: a map of one dim that a thread executes alone. On CPUs the loop stays for the
+  /// downstream compiler.
+  bool isThreadVector(const Stmt &stmt) const {
+    auto *loop = dynCast<ForStmt>(&stmt);
+    return loop && loop->kind == ForKind::Vector && target.isGpu() && loop->lo.isConstant(0) &&
+           loop->hi.isInt() && loop->step.isConstant(1);
+  }
+
+  StmtPtr mapOfVector(ForStmt &loop) const {
+    auto map = std::make_unique<MapStmt>(loop.range);
+    map->vars = {loop.var};
+    map->extents = {loop.hi};
+    map->body = std::move(loop.body);
+    return map;
   }
 
   /// The statement as a map; null if it is none, and then it is in `out`.
@@ -55,6 +80,8 @@ private:
       return mapOfAtomic(function, *atomic);
     if (isa<MapStmt>(*stmt))
       return stmt;
+    if (isThreadVector(*stmt))
+      return mapOfVector(cast<ForStmt>(*stmt));
     out.push_back(std::move(stmt));
     return nullptr;
   }

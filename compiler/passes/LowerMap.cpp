@@ -46,12 +46,12 @@ public:
   void run() {
     b.range = map.range;
     extents = constantExtents();
-    if (thread.count == 1)
+    if (thread.count == 1 && (!thread.vectors || !extents))
       return nestedLoops(0);
     if (!extents)
       return strideLoop();
-    TLC_CHECK(map.layout.has_value(), "map without a schedule");
-    schedule = *map.layout;
+    TLC_CHECK(map.layout.has_value() || thread.count == 1, "map without a schedule");
+    schedule = thread.count == 1 ? replicatedLayout(*extents, 1) : *map.layout;
     shape = MapShape{map.vars, *extents, &schedule, thread.divides};
     registers = schedule.input("reg").size();
     holder = holderGuard();
