@@ -60,6 +60,22 @@ std::optional<Layout> sliceInput(const Layout &l, const std::string &axis, Index
   return compose(l, embed);
 }
 
+std::optional<Layout> sliceToAxis(const Layout &l, const std::string &axis) {
+  Sizes box = l.inputSizes();
+  Layout embed;
+  for (auto &[name, size] : box) {
+    if (name == axis)
+      embed.inputs.push_back({name, {size}});
+    embed.outputs.push_back({name, size, 0, {}});
+    if (name == axis)
+      embed.outputs.back().terms.push_back({1, 1, false});
+  }
+  if (embed.inputs.empty())
+    throw LayoutError("no input axis " + axis);
+  embed.normalize();
+  return compose(l, embed);
+}
+
 std::optional<FragmentSlice> sliceOutput(const Layout &l, const std::string &axis, Index start,
                                          Index size, const std::string &reg) {
   Layout part = l;

@@ -102,9 +102,8 @@ std::optional<Expr> dynamicRegisters(const Layout &inverse, std::size_t d, Expr 
 
 } // namespace
 
-std::optional<RegisterMap> registerMap(const Buffer &fragment, const IndexMap &map,
-                                       const Layout &schedule) {
-  const Layout &home = *fragment.storage()->layout;
+std::optional<RegisterMap> registerMap(const Layout &home, std::span<const Index> shape,
+                                       const IndexMap &map, const Layout &schedule) {
   RegisterMap result;
   IndexMap rest = map;
   std::optional<Layout> inverse;
@@ -123,15 +122,22 @@ std::optional<RegisterMap> registerMap(const Buffer &fragment, const IndexMap &m
     rest.outer[d] = map.outer[d].context().int32(0);
   }
   auto wanted = wantedLayout(rest, schedule);
-  auto shape = fragment.constantShape();
-  if (!wanted || !shape || wanted->input("thread").size() != home.input("thread").size())
+  if (!wanted || wanted->input("thread").size() != home.input("thread").size())
     return std::nullopt;
-  auto held = heldIn(home, *wanted, dimSizes(*shape));
+  auto held = heldIn(home, *wanted, dimSizes(shape));
   if (!held)
     return std::nullopt;
   result.table = std::move(held->registers);
   result.layout = std::move(held->registerMap);
   return result;
+}
+
+std::optional<RegisterMap> registerMap(const Buffer &fragment, const IndexMap &map,
+                                       const Layout &schedule) {
+  auto shape = fragment.constantShape();
+  TLC_CHECK(shape && fragment.storage()->layout,
+            "registers of `" + fragment.name + "`, which has no layout");
+  return registerMap(*fragment.storage()->layout, *shape, map, schedule);
 }
 
 std::optional<RegisterMap> registerMap(const Region &region, const Layout &schedule) {

@@ -1,0 +1,22 @@
+// Layout inference where nothing decides: candidate schedules, and what they cost.
+#pragma once
+
+#include "passes/InferGraph.h"
+
+namespace tlc::passes {
+
+/// Schedules worth trying for an op of which nothing is known; at least one, the best guess first.
+std::vector<Layout> proposals(const TileOp &op, const InferenceGraph &graph);
+
+/// Slots per execution of the op times its trips, with the homes as they are in `graph`. Ops
+/// without a schedule cost nothing.
+double opCost(const TileOp &op, const InferenceGraph &graph);
+
+/// Whether a scan can work in this order: the axis lies in one run of registers, then in low lanes.
+bool scanOrder(const Layout &schedule, unsigned axis, const Target &target);
+
+/// The access of memory that a use makes under the op's schedule, over its buffer's coordinates;
+/// none if unknown.
+std::optional<Layout> memoryAccess(const TileOp &op, const MemoryUse &use);
+
+} // namespace tlc::passes

@@ -1,0 +1,340 @@
+// infer-layouts: gives every fragment, shared tile, map and copy its layout.
+//
+//   fill %C_l = 0                                  alloc %C_l: fragment f32[128, 128] layout
+//   reg(2:d1 2:d0*8 …) thread(…) gemm %A_s, %B_s -> %C_l atom … warps 2 2   =>  (A_s, B_s:
+//   swizzled; all ops as they were, maps and copies with schedules) copy %C_l -> %C[…]
+//
+// In phases: strict (what atoms insist on), common (layouts travel along ops that move no data),
+// free (the cheapest of some proposals, component by component), memory (shared tiles from the
+// accesses they see), conversions (where a use still disagrees with its fragment's home). It never
+// fails for lack of a layout: a fragment with indices that no layout can follow moves to shared
+// memory, with a warning.
+//
+// After pipeline, which adds versions but no tiles; before fit, which needs sizes.
+#include "passes/InferConvert.h"
+#include "passes/InferFree.h"
+#include "passes/InferGraph.h"
+#include "passes/InferMemory.h"
+#include "passes/Registers.h"
+
+#include "layout/Algebra.h"
+#include "layout/Shape.h"
+#include "support/Check.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace tlc::passes {
+
+using namespace ir;
+
+namespace {
+
+/// More registers than this for one fragment are never given by propagation.
+constexpr Index mostRegisters = 1024;
+
+class Inference {
+public:
+  explicit Inference(InferenceGraph &graph) : graph(graph) {}
+
+  void run() {
+    strict();
+    common();
+    while (const TileOp *root = nextRoot())
+      decideFreely(root->order);
+    leftovers();
+  }
+
+private:
+  InferenceGraph &graph;
+
+  void setHome(Buffer *buffer, Layout layout, LayoutOrigin origin, const TileOp *from) {
+    graph.homes.try_emplace(buffer, Home{std::move(layout), origin, from});
+  }
+
+  // ---- Strict ----
+
+  void strict() {
+    for (auto &[buffer, threads] : graph.fragments)
+      if (buffer->layout)
+        setHome(buffer, *buffer->layout, buffer->origin, nullptr);
+    // The accumulator in the deeper loop wins.
+    std::vector<TileOp *> gemms;
+    for (TileOp &op : graph.ops)
+      if (op.stmt->kind == StmtKind::Gemm)
+        gemms.push_back(&op);
+    std::stable_sort(gemms.begin(), gemms.end(),
+                     [](auto *a, auto *b) { return a->depth > b->depth; });
+    for (TileOp *op : gemms) {
+      FragmentUse &c = op->fragments.back();
+      if (op->schedule && c.writes() && !graph.home(c.buffer))
+        if (auto home = homeFromSchedule(*op, c, *op->schedule))
+          setHome(c.buffer, std::move(*home), LayoutOrigin::Strict, op);
+    }
+    for (Buffer *buffer : graph.scalarFragments) {
+      auto shape = buffer->constantShape();
+      if (graph.home(buffer) || !shape)
+        continue;
+      for (auto &[known, threads] : graph.fragments)
+        if (known == buffer)
+          setHome(buffer, replicatedLayout(*shape, threads), LayoutOrigin::Strict, nullptr);
+    }
+  }
+
+  // ---- Common ----
+
+  bool acceptable(const TileOp &op, const Layout &schedule) const {
+    if (schedule.input("reg").size() > mostRegisters && op.threads > 1)
+      return false;
+    return !op.scans || scanOrder(schedule, *op.axis, *graph.target);
+  }
+
+  /// The schedule from the best of the op's fragments that have a home.
+  bool scheduleFromFragments(TileOp &op) {
+    using Key = std::tuple<int, Index, Index>;
+    std::optional<Key> best;
+    std::optional<Layout> schedule;
+    for (const FragmentUse &use : op.fragments) {
+      const Home *home = graph.home(use.buffer);
+      if (!home)
+        continue;
+      auto candidate = scheduleFromHome(op, use, home->layout);
+      if (!candidate || !acceptable(op, *candidate))
+        continue;
+      int rank = use.access == Access::ReadWrite ? 0 : use.writes() ? 1 : 2;
+      if (home->origin == LayoutOrigin::Strict && home->from == nullptr)
+        rank += 3; // replicated for scalar code: everybody would do everything
+      Key key{rank, -use.map.layout.domainSize(), candidate->input("reg").size()};
+      if (!best || key < *best)
+        best = key, schedule = std::move(candidate);
+    }
+    if (!schedule)
+      return false;
+    op.schedule = std::move(schedule);
+    op.origin = LayoutOrigin::Propagated;
+    return true;
+  }
+
+  bool homesFromOp(TileOp &op, bool written) {
+    bool changed = false;
+    for (const FragmentUse &use : op.fragments) {
+      if (use.fixed || graph.home(use.buffer) || use.writes() != written)
+        continue;
+      auto home = homeFromSchedule(op, use, *op.schedule);
+      if (!home || (home->input("reg").size() > mostRegisters && op.threads > 1))
+        continue;
+      setHome(use.buffer, std::move(*home), LayoutOrigin::Propagated, &op);
+      changed = true;
+    }
+    return changed;
+  }
+
+  bool forward() {
+    bool changed = false;
+    for (TileOp &op : graph.ops) {
+      if (op.scheduled && !op.schedule && op.propagates)
+        changed |= scheduleFromFragments(op);
+      if (op.scheduled && op.schedule && op.propagates)
+        changed |= homesFromOp(op, true);
+    }
+    return changed;
+  }
+
+  bool backward() {
+    for (TileOp &op : graph.ops)
+      if (op.scheduled && op.schedule && op.propagates && homesFromOp(op, false))
+        return true;
+    return false;
+  }
+
+  /// A gemm's operand takes the layout in which it is used if nothing else says what to do.
+  bool fromGemms() {
+    for (TileOp &op : graph.ops)
+      for (const FragmentUse &use : op.fragments) {
+        if (!use.fixed || graph.home(use.buffer))
+          continue;
+        auto shape = use.buffer->constantShape();
+        Layout home = dropFree(*use.fixed, "reg");
+        if (!shape || !covers(home, *shape))
+          continue;
+        setHome(use.buffer, std::move(home), LayoutOrigin::Propagated, &op);
+        return true;
+      }
+    return false;
+  }
+
+  void common() {
+    while (forward() || backward() || fromGemms()) {
+    }
+  }
+
+  // ---- Free ----
+
+  /// The op that matters most among those without a schedule.
+  const TileOp *nextRoot() const {
+    const TileOp *best = nullptr;
+    auto weight = [](const TileOp &op) {
+      return std::tuple(op.propagates, static_cast<double>(op.points()) * op.trips,
+                        op.axis.has_value());
+    };
+    for (const TileOp &op : graph.ops)
+      if (op.scheduled && !op.schedule &&
+          !(op.fragments.empty() && op.memories.empty() && !op.propagates))
+        if (!best || weight(op) > weight(*best))
+          best = &op;
+    return best;
+  }
+
+  void decideFreely(std::size_t root) {
+    std::optional<double> least;
+    std::optional<InferenceGraph> chosen;
+    std::vector<Layout> candidates = proposals(graph.ops[root], graph);
+    TLC_CHECK(!candidates.empty(), "no schedule to propose");
+    bool fillsOnly = !graph.ops[root].propagates && !graph.ops[root].fragments.empty();
+    if (fillsOnly) // a fill takes the home of its fragment, if that has one by now
+      if (scheduleFromFragments(graph.ops[root]))
+        return;
+    for (const Layout &candidate : candidates) {
+      if (!acceptable(graph.ops[root], candidate))
+        continue;
+      InferenceGraph trial = graph;
+      Inference inner(trial);
+      TileOp &op = trial.ops[root];
+      op.schedule = candidate;
+      op.origin = LayoutOrigin::Free;
+      inner.homesFromOp(op, true);
+      inner.homesFromOp(op, false);
+      inner.common();
+      double cost = 0;
+      for (std::size_t i = 0; i < trial.ops.size(); ++i)
+        if (!graph.ops[i].schedule)
+          cost += opCost(trial.ops[i], trial);
+      if (!least || cost < *least)
+        least = cost, chosen = std::move(trial);
+    }
+    TLC_CHECK(chosen.has_value(), "no schedule is acceptable");
+    adopt(std::move(*chosen));
+  }
+
+  /// Takes over a trial; homes point to ops of this graph again.
+  void adopt(InferenceGraph trial) {
+    for (auto &[buffer, home] : trial.homes)
+      if (home.from)
+        home.from = &graph.ops[home.from->order];
+    for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+      graph.ops[i].schedule = std::move(trial.ops[i].schedule);
+      graph.ops[i].origin = trial.ops[i].origin;
+    }
+    graph.homes = std::move(trial.homes);
+  }
+
+  /// Fragments that no op could give a home: each by itself.
+  void leftovers() {
+    for (auto &[buffer, threads] : graph.fragments) {
+      auto shape = buffer->constantShape();
+      if (graph.home(buffer) || !shape)
+        continue;
+      if (shape->empty() || threads == 1) {
+        setHome(buffer, replicatedLayout(*shape, threads), LayoutOrigin::Free, nullptr);
+        continue;
+      }
+      setHome(buffer, blocked(dimSizes(*shape), threads, 1), LayoutOrigin::Free, nullptr);
+    }
+  }
+};
+
+/// What inference decided, into the statements and buffers.
+void commit(InferenceGraph &graph) {
+  for (auto &[buffer, home] : graph.homes) {
+    buffer->layout = home.layout;
+    buffer->origin = home.origin;
+  }
+  for (TileOp &op : graph.ops) {
+    if (!op.schedule)
+      continue;
+    if (auto *map = dynCast<MapStmt>(op.stmt))
+      map->layout = op.schedule, map->origin = op.origin;
+    else if (auto *copy = dynCast<CopyStmt>(op.stmt))
+      copy->layout = op.schedule;
+    else if (auto *fill = dynCast<FillStmt>(op.stmt))
+      fill->layout = op.schedule;
+    else if (auto *atomic = dynCast<AtomicTileStmt>(op.stmt))
+      atomic->layout = op.schedule;
+  }
+}
+
+/// Uses that no conversion can serve: the fragment must be somewhere else.
+void findMisplaced(InferenceGraph &graph) {
+  for (TileOp &op : graph.ops)
+    for (FragmentUse &use : op.fragments) {
+      const Home *home = graph.home(use.buffer);
+      if (home && (!op.schedule && !use.fixed))
+        continue;
+      if (home && !agrees(op, use, home->layout) && !convertible(op, use))
+        graph.misplaced.push_back(
+            {use.buffer, "one use reaches only a part of it, another lays it out differently",
+             op.stmt->range});
+    }
+}
+
+/// Moves fragments to shared memory, or puts a shared tile before uses of those that must stay.
+/// Whether anything was done.
+bool relocate(InferenceGraph &graph, PassContext &context, std::set<Buffer *> &tried) {
+  bool changed = false;
+  for (const Misplaced &m : graph.misplaced) {
+    if (!tried.insert(m.buffer).second)
+      continue;
+    bool pinned = false;
+    for (const TileOp &op : graph.ops)
+      if (op.stmt->kind == StmtKind::Gemm)
+        for (const FragmentUse &use : op.fragments)
+          pinned = pinned || use.buffer == m.buffer;
+    if (pinned) {
+      changed |= stageThroughShared(graph, m.buffer);
+      continue;
+    }
+    context.diagnostics.report(diag::FragmentInShared, m.range, m.buffer->name, m.reason);
+    m.buffer->scope = Scope::Shared;
+    m.buffer->layout.reset();
+    for (auto &other : graph.function->buffers)
+      if (other->base && other->storage() == m.buffer)
+        other->scope = Scope::Shared, other->layout.reset();
+    changed = true;
+  }
+  return changed;
+}
+
+void inferLaunch(Function &function, Launch &launch, PassContext &context) {
+  legalizeReductions(function, launch);
+  std::set<Buffer *> tried;
+  for (;;) {
+    InferenceGraph graph = buildGraph(function, launch, context.target);
+    if (!graph.misplaced.empty() && relocate(graph, context, tried))
+      continue;
+    graph.misplaced.clear();
+    Inference(graph).run();
+    findMisplaced(graph);
+    if (!graph.misplaced.empty() && relocate(graph, context, tried))
+      continue;
+    for (const Misplaced &m : graph.misplaced)
+      context.diagnostics.report(diag::NoLayout, m.range, m.buffer->name, m.reason);
+    if (!graph.misplaced.empty())
+      return;
+    commit(graph);
+    insertConversions(graph, context);
+    layoutMemories(graph);
+    return;
+  }
+}
+
+} // namespace
+
+void inferLayouts(Function &function, PassContext &context) {
+  for (auto &launch : function.launches)
+    inferLaunch(function, *launch, context);
+  if (!context.failed())
+    function.phase = Phase::Scheduled;
+}
+
+} // namespace tlc::passes

@@ -1,0 +1,157 @@
+// Layout inference, shared memory. See InferMemory.h.
+//
+// The two most expensive accesses are made free of bank conflicts by linear algebra
+// (layout/SharedTile.h); the result stands if all accesses together cost no more than with plain
+// rows.
+#include "passes/InferMemory.h"
+
+#include "passes/InferFree.h"
+
+#include "layout/Algebra.h"
+#include "layout/Shape.h"
+#include "layout/SharedTile.h"
+
+#include <algorithm>
+
+namespace tlc::passes {
+
+using namespace ir;
+
+namespace {
+
+struct TileAccess {
+  Layout fragment; ///< (reg, thread) -> coordinates of the storage
+  Index vectorLimit = 1;
+  double trips = 1;
+};
+
+struct SharedTile {
+  Buffer *buffer = nullptr;
+  std::vector<TileAccess> accesses;
+  bool plain = false; ///< read as another dtype or shape: rows must stay rows
+};
+
+/// Only what the dims of the storage say; accesses through views of another shape keep the tile
+/// plain.
+void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
+  auto tileOf = [&](Buffer *buffer) -> SharedTile & {
+    for (SharedTile &t : tiles)
+      if (t.buffer == buffer)
+        return t;
+    tiles.push_back({buffer, {}, false});
+    return tiles.back();
+  };
+  for (const TileOp &op : graph.ops)
+    for (const MemoryUse &use : op.memories) {
+      Buffer *owner = use.buffer->storage();
+      if (owner->scope != Scope::Shared)
+        continue;
+      SharedTile &tile = tileOf(owner);
+      if (use.buffer != owner &&
+          (use.buffer->dtype != owner->dtype || use.buffer->shape != owner->shape)) {
+        tile.plain = true;
+        continue;
+      }
+      if (auto access = memoryAccess(op, use))
+        tile.accesses.push_back({std::move(*access), use.vectorLimit, op.trips});
+    }
+  for (auto &buffer : graph.function->buffers)
+    if (buffer->base && buffer->storage()->scope == Scope::Shared &&
+        (buffer->dtype != buffer->storage()->dtype || buffer->shape != buffer->storage()->shape))
+      tileOf(buffer->storage()).plain = true;
+}
+
+std::optional<AccessCost> accessCost(const Layout &memory, const TileAccess &access, Index bytes,
+                                     const SharedMemory &machine) {
+  Layout extended = memory;
+  for (const OutputAxis &o : access.fragment.outputs)
+    if (extended.hasInput(o.name))
+      extended = extendInput(extended, o.name, o.size);
+  auto offsets = compose(extended, access.fragment);
+  if (!offsets)
+    return std::nullopt;
+  Index v = vectorWidth(*offsets, access.vectorLimit);
+  return bankConflicts(*offsets, v, bytes, machine);
+}
+
+/// Wavefronts and instructions of all accesses, weighted by how often they happen; none if one does
+/// not compose.
+std::optional<double> totalCost(const Layout &memory, const SharedTile &tile, Index bytes,
+                                const SharedMemory &machine) {
+  double total = 0;
+  for (const TileAccess &access : tile.accesses) {
+    auto cost = accessCost(memory, access, bytes, machine);
+    if (!cost)
+      return std::nullopt;
+    total += access.trips * static_cast<double>(cost->wavefronts + cost->instructions);
+  }
+  return total;
+}
+
+/// What is worth composing: an access of many points with a fragment that has one (a slice at a
+/// constant has a base).
+bool canDerive(const Layout &fragment) {
+  return std::all_of(fragment.outputs.begin(), fragment.outputs.end(),
+                     [](const OutputAxis &o) { return o.base == 0; });
+}
+
+void layoutTile(SharedTile &tile, const Target &target) {
+  Buffer &buffer = *tile.buffer;
+  auto shape = buffer.constantShape();
+  unsigned bits = buffer.dtype.bits() * buffer.dtype.lanes;
+  if (buffer.layout || !shape || shape->empty())
+    return;
+  Sizes sizes = dimSizes(*shape);
+  Layout rows = Layout::rowMajor(sizes);
+  buffer.layout = rows;
+  buffer.origin = LayoutOrigin::Free;
+  if (!target.isGpu() || tile.plain || bits < 8 || bits > 128 || tile.accesses.empty())
+    return;
+  Index bytes = static_cast<Index>(bits) / 8;
+  SharedMemory machine = target.sharedMemory();
+  auto plain = totalCost(rows, tile, bytes, machine);
+  // The two accesses with most to lose.
+  std::vector<std::pair<double, const TileAccess *>> ranked;
+  for (const TileAccess &access : tile.accesses) {
+    auto cost = accessCost(rows, access, bytes, machine);
+    if (canDerive(access.fragment))
+      ranked.emplace_back(cost ? access.trips * static_cast<double>(cost->wavefronts) : 1e30,
+                          &access);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](auto &a, auto &b) { return a.first > b.first; });
+  if (ranked.empty())
+    return;
+  const Layout &first = ranked[0].second->fragment;
+  std::vector<std::pair<const Layout *, const Layout *>> pairs;
+  for (std::size_t i = 1; i < std::min<std::size_t>(ranked.size(), 4); ++i)
+    pairs.emplace_back(&ranked[i].second->fragment, &first);
+  if (pairs.empty())
+    pairs.emplace_back(&first, &first);
+  std::optional<double> best = plain;
+  for (auto [store, load] : pairs) {
+    SharedPlan plan = deriveShared(*store, *load, bytes, machine, sizes);
+    auto cost = totalCost(plan.memory, tile, bytes, machine);
+    if (cost && (!best || *cost < *best)) {
+      best = cost;
+      buffer.layout = plan.memory;
+    }
+  }
+  buffer.alignment = std::max<Index>(buffer.alignment, 128);
+}
+
+} // namespace
+
+void layoutMemories(InferenceGraph &graph) {
+  std::vector<SharedTile> tiles;
+  collect(graph, tiles);
+  for (SharedTile &tile : tiles)
+    layoutTile(tile, *graph.target);
+  // Tiles that only scalar code uses.
+  for (auto &buffer : graph.function->buffers)
+    if (buffer->scope == Scope::Shared && !buffer->base && !buffer->layout)
+      if (auto shape = buffer->constantShape(); shape && !shape->empty())
+        buffer->layout = Layout::rowMajor(dimSizes(*shape));
+}
+
+} // namespace tlc::passes
