@@ -142,15 +142,15 @@ std::string identifierFrom(std::string_view text) {
     out.pop_back();
   if (out.empty())
     return "v";
-  return out[0] >= '0' && out[0] <= '9' ? "_" + out : out;
+  return out[0] >= '0' && out[0] <= '9' ? "v" + out : out;
 }
 
 std::string NameAllocator::unique(std::string_view wanted) {
   std::string base = identifierFrom(wanted);
   if (!isReservedName(base) && used.insert(base).second)
     return base;
-  // "_Upper" stays reserved whatever follows it.
-  if (base[0] == '_')
+  // "_Upper" and "tlc_" stay reserved whatever follows them.
+  if (isReservedName(base + "_1"))
     base = "v" + base;
   for (unsigned &number = next[base];;) {
     std::string name = base + (base.back() == '_' ? "" : "_") + std::to_string(++number);

@@ -32,7 +32,7 @@ bool isReservedGlobalName(std::string_view name);
 /// Hands out names that are valid C identifiers, not reserved and not given before. Deterministic.
 class NameAllocator {
 public:
-  /// `wanted` made valid (other characters become _, a leading digit gets one in front), then
+  /// `wanted` made valid (other characters become _, a leading digit gets a v in front), then
   /// itself if free, else with _1, _2, ... behind. A name that ends in a digit gets _1 too ("x1" ->
   /// "x1_1").
   std::string unique(std::string_view wanted);
