@@ -1,0 +1,40 @@
+// Where shared buffers lie in a block's arena: buffers whose lives do not overlap may lie in one
+// place.
+#pragma once
+
+#include "ir/Function.h"
+#include "support/Diagnostics.h"
+#include "target/Target.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace tlc::passes {
+
+/// One shared buffer (no views) of a launch.
+struct ArenaSlot {
+  ir::Buffer *buffer = nullptr;
+  std::int64_t versionBytes = 0; ///< bytes between versions, a multiple of the alignment
+  std::int64_t alignment = 16;
+  std::int64_t offset = 0; ///< of version 0
+  /// Statements, counted in program order, between which it holds something; whole loops where
+  /// contents may go around.
+  std::int64_t first = 0, last = 0;
+
+  std::int64_t bytes() const { return versionBytes * buffer->versions; }
+};
+
+struct ArenaPlan {
+  std::vector<ArenaSlot> slots; ///< in the order of their allocation
+  std::int64_t bytes = 0;       ///< what the launch needs
+};
+
+/// Places the shared and barrier buffers that `launch` uses. Works in any phase after the pipeline;
+/// before layouts are decided a tile counts as row-major.
+ArenaPlan planArena(ir::Launch &launch);
+
+/// The error with the table of buffers.
+void reportArenaTooLarge(const ir::Launch &launch, const ArenaPlan &plan, const Target &target,
+                         DiagnosticEngine &diagnostics);
+
+} // namespace tlc::passes
