@@ -1,115 +1,197 @@
 #include "analysis/Uniformity.h"
 
-#include "ir/Walk.h"
-
-#include <algorithm>
-
 namespace tlc::analysis {
 
 using namespace ir;
 
 Uniformity::Uniformity(const Launch &launch) {
-  vary(launch.tid);
   for (Expr var : launch.threadVars)
     if (var)
-      vary(var);
-  // Loops carry values around, so run to a fixed point: both sets only grow.
+      vars.insert(var.get());
+  if (launch.tid)
+    vars.insert(launch.tid.get());
+  // Local variables carry values around loops, so what varies is found by repetition; it only
+  // grows.
   do {
     changed = false;
-    visit(launch.body, false);
+    Control control;
+    visit(launch.body, control);
   } while (changed);
 }
 
 bool Uniformity::uniform(Expr e) const {
   if (!e)
     return true;
-  if (e.isVar())
-    return !varying.count(e.get());
-  return std::all_of(e->operands.begin(), e->operands.end(), [&](Expr o) { return uniform(o); });
+  std::vector<Expr> used;
+  collectVars(e, used);
+  for (Expr var : used)
+    if (vars.count(var.get()))
+      return false;
+  return true;
 }
 
 bool Uniformity::uniform(const Element &element) const {
-  bool result = uniform(element.version);
   for (Expr index : element.indices)
-    result = result && uniform(index);
-  if (element.buffer->scope == Scope::Local || element.buffer->scope == Scope::Fragment)
-    result = result && uniform(element.buffer);
-  return result;
+    if (!uniform(index))
+      return false;
+  return uniform(element.version) && !buffers.count(element.buffer->storage());
 }
 
-void Uniformity::vary(Expr var) { changed |= varying.insert(var.get()).second; }
-void Uniformity::vary(const Buffer *buffer) {
-  changed |= varyingBuffers.insert(buffer->storage()).second;
+const Stmt *Uniformity::cause(const Stmt &stmt) const {
+  auto found = statements.find(&stmt);
+  return found == statements.end() ? nullptr : found->second;
 }
 
-void Uniformity::visit(const Block &block, bool divergent) {
-  for (const StmtPtr &stmt : block)
-    visit(*stmt, divergent);
+void Uniformity::markVar(Expr var) {
+  if (var && vars.insert(var.get()).second)
+    changed = true;
 }
 
-void Uniformity::visit(const Stmt &stmt, bool divergent) {
-  bool operands = true;
-  forEachExpr(stmt, [&](Expr e) { operands = operands && uniform(e); });
+void Uniformity::markBuffer(const Buffer &buffer) {
+  if (buffer.storage()->scope == Scope::Local && buffers.insert(buffer.storage()).second)
+    changed = true;
+}
+
+void Uniformity::visit(const Block &block, Control &control) {
+  for (const StmtPtr &stmt : block) {
+    if (control.cause && statements.emplace(stmt.get(), control.cause).second)
+      changed = true;
+    visit(*stmt, control);
+  }
+}
+
+void Uniformity::visitLoop(const Stmt &stmt, const Block &body, bool uniformTrips,
+                           Control &control) {
+  bool left = false;
+  Control inner = control;
+  inner.loopLeft = &left;
+  if (!uniformTrips || leakyLoops.count(&stmt))
+    inner.cause = &stmt;
+  visit(body, inner);
+  if (left && leakyLoops.insert(&stmt).second)
+    changed = true;
+}
+
+void Uniformity::visit(const Stmt &stmt, Control &control) {
+  visitMemory(stmt, control.cause != nullptr);
   switch (stmt.kind) {
-  case StmtKind::Let:
-    if (!operands)
-      vary(cast<LetStmt>(stmt).var);
-    return;
-  case StmtKind::Load: {
-    auto &load = cast<LoadStmt>(stmt);
-    if (!operands || !uniform(load.source))
-      vary(load.var);
-    return;
+  case StmtKind::Let: {
+    const auto &let = cast<LetStmt>(stmt);
+    if (!uniform(let.value))
+      markVar(let.var);
+    break;
   }
-  case StmtKind::Store:
-  case StmtKind::Alloc: {
-    const Buffer *buffer =
-        isa<StoreStmt>(stmt) ? cast<StoreStmt>(stmt).target.buffer : cast<AllocStmt>(stmt).buffer;
-    if (buffer->scope == Scope::Local && (divergent || !operands))
-      vary(buffer);
-    return;
-  }
-  case StmtKind::Map: // a point runs in some thread: what it leaves in locals differs
-    divergent = true;
-    for (Expr var : cast<MapStmt>(stmt).vars)
-      vary(var);
-    break;
-  case StmtKind::If:
-    divergent = divergent || !uniform(cast<IfStmt>(stmt).condition);
-    break;
-  case StmtKind::Role:
-    divergent = true;
-    break;
-  case StmtKind::For: {
-    if (!operands) {
-      vary(cast<ForStmt>(stmt).var);
-      divergent = true;
+  case StmtKind::If: {
+    const auto &branch = cast<IfStmt>(stmt);
+    for (const Block *arm : {&branch.then, &branch.otherwise}) {
+      Control inner = control;
+      if (!inner.cause && !uniform(branch.condition))
+        inner.cause = &stmt;
+      visit(*arm, inner);
+      // Behind a divergent continue only some threads go on in this round.
     }
     break;
   }
-  case StmtKind::While: // divergent where the condition differs; what decides it is in the
-                        // condition block
-    visit(cast<WhileStmt>(stmt).conditionBlock, divergent);
-    divergent = divergent || !uniform(cast<WhileStmt>(stmt).condition);
-    break;
-  case StmtKind::Copy:
-  case StmtKind::Fill:
-  case StmtKind::Move:
-    forEachUse(stmt, [&](const BufferUse &use) {
-      if (use.buffer->scope == Scope::Local && use.access != Access::Read)
-        if (divergent || !operands || isa<CopyStmt>(stmt) || isa<MoveStmt>(stmt))
-          vary(use.buffer);
-    });
-    return;
-  default: // calls, atomics, votes: results belong to the thread
-    forEachDefinition(stmt, [&](Expr var) { vary(var); });
-    forEachUse(stmt, [&](const BufferUse &use) {
-      if (use.buffer->scope == Scope::Local && use.access != Access::Read)
-        vary(use.buffer);
-    });
+  case StmtKind::For: {
+    const auto &loop = cast<ForStmt>(stmt);
+    bool trips = uniform(loop.lo) && uniform(loop.hi) && uniform(loop.step);
+    if (!trips || loop.kind == ForKind::Threads)
+      markVar(loop.var);
+    visitLoop(stmt, loop.body, trips, control);
     break;
   }
-  forEachBlock(stmt, [&](const Block &inner) { visit(inner, divergent); });
+  case StmtKind::While: {
+    const auto &loop = cast<WhileStmt>(stmt);
+    visitLoop(stmt, loop.conditionBlock, uniform(loop.condition), control);
+    visitLoop(stmt, loop.body, uniform(loop.condition), control);
+    break;
+  }
+  case StmtKind::Map: {
+    const auto &map = cast<MapStmt>(stmt);
+    for (Expr var : map.vars)
+      markVar(var);
+    Control inner = control;
+    inner.cause = &stmt;
+    visit(map.body, inner);
+    break;
+  }
+  case StmtKind::Role:
+    visit(cast<RoleStmt>(stmt).body, control);
+    break;
+  case StmtKind::Break:
+  case StmtKind::Continue:
+    if (control.cause && control.loopLeft)
+      *control.loopLeft = true;
+    break;
+  default:
+    break;
+  }
+}
+
+/// Variables and local memory that get values which differ between threads.
+void Uniformity::visitMemory(const Stmt &stmt, bool divergent) {
+  switch (stmt.kind) {
+  case StmtKind::Load: {
+    const auto &load = cast<LoadStmt>(stmt);
+    if (!uniform(load.source) || !uniform(load.predicate) || !uniform(load.otherwise))
+      markVar(load.var);
+    break;
+  }
+  case StmtKind::Store: {
+    const auto &store = cast<StoreStmt>(stmt);
+    if (divergent || !uniform(store.value) || !uniform(store.predicate) || !uniform(store.target))
+      markBuffer(*store.target.buffer);
+    break;
+  }
+  case StmtKind::Move: {
+    const auto &move = cast<MoveStmt>(stmt);
+    if (divergent || !uniform(move.source) || !uniform(move.predicate) || !uniform(move.target))
+      markBuffer(*move.target.buffer);
+    break;
+  }
+  case StmtKind::Alloc: {
+    const auto &alloc = cast<AllocStmt>(stmt);
+    if (alloc.init && !uniform(alloc.init))
+      markBuffer(*alloc.buffer);
+    break;
+  }
+  case StmtKind::Atomic:
+    markVar(cast<AtomicStmt>(stmt).result);
+    break;
+  case StmtKind::Call: {
+    const auto &call = cast<CallStmt>(stmt);
+    bool arguments = !call.args.empty(); // without any it asks the thread for something
+    for (const Argument &argument : call.args)
+      if (const auto *e = std::get_if<Expr>(&argument))
+        arguments &= uniform(*e);
+      else if (const auto *pointer = std::get_if<Pointer>(&argument))
+        arguments &= uniform(pointer->element);
+    bool same = arguments && !divergent && !call.isExtern && !call.hasEffect &&
+                (call.collective == Collective::Block || call.collective == Collective::Thread);
+    if (same)
+      break;
+    markVar(call.result);
+    for (const Argument &argument : call.args)
+      if (const auto *pointer = std::get_if<Pointer>(&argument))
+        if (static_cast<unsigned>(pointer->access) & 2)
+          markBuffer(*pointer->element.buffer);
+    break;
+  }
+  case StmtKind::Barrier: {
+    const auto &barrier = cast<BarrierStmt>(stmt);
+    if (barrier.scope == BarrierScope::Warp || barrier.scope == BarrierScope::Named)
+      markVar(barrier.result);
+    break;
+  }
+  case StmtKind::Copy: {
+    const auto &copy = cast<CopyStmt>(stmt);
+    // A per-thread copy into local memory; which elements differ is not looked into.
+    markBuffer(*copy.target.buffer);
+    break;
+  }
+  default:
+    break;
+  }
 }
 
 } // namespace tlc::analysis

@@ -1,15 +1,11 @@
-// Which values are the same in all threads of a block.
-//
-// Uniform means: every thread that executes a statement in one round of its loops computes the same
-// value. Block variables, dims and loop variables with uniform bounds are uniform; thread indices,
-// results of atomics, calls and warp operations are not. A load is as uniform as its address, a
-// Local buffer as uniform as everything that is stored to it (value, index, and the conditions
-// under which the store happens).
+// Which values are the same in all threads of a block, and which statements all threads reach
+// together.
 #pragma once
 
+#include "analysis/Effects.h"
 #include "ir/Function.h"
 
-#include <unordered_set>
+#include <unordered_map>
 
 namespace tlc::analysis {
 
@@ -17,18 +13,33 @@ class Uniformity {
 public:
   explicit Uniformity(const ir::Launch &launch);
 
-  bool uniform(ir::Expr e) const; ///< null counts as uniform
-  bool uniform(const ir::Buffer *local) const { return !varyingBuffers.count(local->storage()); }
+  /// Whether the value is the same in all threads that evaluate it at one time.
+  bool uniform(ir::Expr e) const;
+  bool varies(const ir::Buffer &local) const { return buffers.count(local.storage()); }
+  /// Whether only some threads may get to the statement: it stands under a condition, or in a loop
+  /// with a trip count, that is not uniform, or behind a `break` or `continue` that only some take.
+  /// Roles do not count.
+  bool divergent(const ir::Stmt &stmt) const { return statements.count(&stmt); }
+  /// The condition or loop that makes a divergent statement divergent; null if it is not.
+  const ir::Stmt *cause(const ir::Stmt &stmt) const;
 
 private:
-  void visit(const ir::Block &block, bool divergent);
-  void visit(const ir::Stmt &stmt, bool divergent);
+  struct Control {
+    const ir::Stmt *cause = nullptr; ///< of the divergence here; null: uniform
+    bool *loopLeft = nullptr;        ///< set when a divergent break or continue of this loop is met
+  };
+  void visit(const ir::Block &block, Control &control);
+  void visit(const ir::Stmt &stmt, Control &control);
+  void visitLoop(const ir::Stmt &stmt, const ir::Block &body, bool uniformTrips, Control &control);
+  void visitMemory(const ir::Stmt &stmt, bool divergent);
+  void markVar(ir::Expr var);
+  void markBuffer(const ir::Buffer &buffer);
   bool uniform(const ir::Element &element) const;
-  void vary(ir::Expr var);
-  void vary(const ir::Buffer *buffer);
 
-  std::unordered_set<const ir::ExprNode *> varying;
-  std::unordered_set<const ir::Buffer *> varyingBuffers;
+  ExprSet vars; ///< that vary
+  std::unordered_set<const ir::Buffer *> buffers;
+  std::unordered_map<const ir::Stmt *, const ir::Stmt *> statements; ///< divergent -> cause
+  std::unordered_set<const ir::Stmt *> leakyLoops; ///< with a divergent break or continue
   bool changed = false;
 };
 

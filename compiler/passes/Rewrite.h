@@ -1,0 +1,34 @@
+// Small tools of the passes that move statements about.
+#pragma once
+
+#include "ir/Function.h"
+#include "ir/Walk.h"
+
+#include <functional>
+#include <unordered_map>
+
+namespace tlc::passes {
+
+/// A copy of `block` with `map` applied, in which every variable that is bound inside is a new one
+/// and every buffer allocated inside is a new buffer of the function: what a second execution in
+/// another place needs. The new names for the old are added to `map`.
+ir::Block freshCopy(ir::Function &function, const ir::Block &block, ir::Substitution &map);
+ir::StmtPtr freshCopy(ir::Function &function, const ir::Stmt &stmt, ir::Substitution &map);
+
+/// Whether a break or continue in `block` belongs to the loop around it.
+bool leavesLoop(const ir::Block &block);
+
+/// Number of nodes of an expression, shared ones counted each time; stops at `limit`.
+unsigned exprSize(ir::Expr e, unsigned limit = 1000);
+
+/// The trip count of a loop as an expression of its variable's dtype (0 if it does not run).
+ir::Expr tripCount(const ir::ForStmt &loop);
+
+/// How often each variable is used in a block.
+std::unordered_map<const ir::ExprNode *, unsigned> countUses(const ir::Block &block);
+
+/// Removes lets and loads that nobody uses, loops and branches without content, and allocations of
+/// buffers that are nowhere accessed.
+void removeDeadCode(ir::Function &function);
+
+} // namespace tlc::passes
