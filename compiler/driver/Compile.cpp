@@ -1,36 +1,136 @@
-// `tlc build` and `tlc check`: from a source to its outputs.
-#include "driver/Session.h"
-#include "parse/Parser.h"
+// `tlc build`, `tlc check` and `tlc opt`: which steps a verb takes, and what it writes.
+#include "driver/Outputs.h"
+#include "driver/Pipeline.h"
+#include "ir/Print.h"
+#include "passes/PassManager.h"
+#include "syntax/PrintAST.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
 
 namespace tlc {
 namespace {
 
-// Null after an error, which has been reported.
-std::unique_ptr<ast::Module> readModule(Session &session, const std::string &path) {
-  session.step = "parse";
-  std::string error;
-  std::optional<std::uint32_t> file = session.sources.load(path, error);
-  if (!file) {
-    session.diagnostics.report(diag::CannotRead, {}, path, error);
-    return nullptr;
+std::string irText(const std::vector<CompiledUnit> &units) {
+  std::string text;
+  for (const CompiledUnit &unit : units)
+    for (const auto &function : unit.functions)
+      text += (text.empty() ? "" : "\n") + ir::print(*function);
+  return text;
+}
+
+void printTimes(const Session &session) {
+  double total = 0;
+  for (const auto &[step, seconds] : session.times)
+    total += seconds;
+  for (const auto &[step, seconds] : session.times)
+    std::cerr << std::left << std::setw(24) << step << std::right << std::fixed
+              << std::setprecision(3) << std::setw(10) << seconds * 1e3 << " ms" << std::setw(8)
+              << std::setprecision(1) << (total > 0 ? 100 * seconds / total : 0) << " %\n";
+  std::cerr << std::left << std::setw(24) << "total" << std::right << std::setw(10)
+            << std::setprecision(3) << total * 1e3 << " ms\n";
+}
+
+// Every kernel of `path` for every target, as far as the options say. Stops early after errors.
+std::vector<CompiledUnit> compile(Session &session, const std::string &path,
+                                  const std::vector<const Target *> &targets,
+                                  const ast::Module *module) {
+  std::vector<CompiledUnit> units;
+  for (const Target *target : targets) {
+    units.push_back(module ? elaborateUnit(session, *module, *target)
+                           : readIr(session, path, *target));
+    if (session.diagnostics.hasErrors())
+      continue; // errors in the source may differ between targets: show them all
+    runPipeline(session, units.back());
   }
-  return parse(session.sources, *file, session.diagnostics);
+  return units;
+}
+
+bool isIr(const std::string &path) { return path.ends_with(".tlir"); }
+
+int buildSource(Session &session) {
+  const Options &options = session.options;
+  const std::string &path = options.sources.front();
+  std::vector<const Target *> targets;
+  bool onlySyntax = options.emit.ast && !options.emit.source && !options.emit.header &&
+                    !options.emit.ir && !options.emit.metadata;
+  if (!onlySyntax && (targets = chosenTargets(session)).empty())
+    return session.exitStatus();
+  OutputNames names = outputNames(session, targets.empty() ? nullptr : targets.front());
+  if (session.diagnostics.hasErrors())
+    return session.exitStatus();
+
+  std::unique_ptr<ast::Module> module;
+  if (!isIr(path) && !(module = readModule(session, path)))
+    return session.exitStatus();
+  std::vector<Output> outputs;
+  if (!names.ast.empty() && module)
+    outputs.push_back({names.ast, ast::print(*module, session.sources)});
+  std::vector<CompiledUnit> units = compile(session, path, targets, module.get());
+  if (session.diagnostics.hasErrors())
+    return session.exitStatus();
+
+  if (!options.stopAfter.empty()) {
+    outputs.push_back(
+        {names.ir.empty() ? (options.output.empty() ? "-" : options.output) : names.ir,
+         irText(units)});
+  } else {
+    if (!names.ir.empty())
+      outputs.push_back({names.ir, irText(units)});
+  }
+  writeOutputs(session, outputs);
+  return session.exitStatus();
 }
 
 } // namespace
 
 int runBuild(Session &session) {
-  readModule(session, session.options.sources[0]);
-  session.diagnostics.report(diag::BadCommandLine, {}, "this build of tlc cannot emit code yet");
-  return session.exitStatus();
+  if (session.options.listPasses) {
+    std::cout << passes::listPasses();
+    return 0;
+  }
+  int status = buildSource(session);
+  if (session.options.timePasses)
+    printTimes(session);
+  return status;
 }
 
 int runCheck(Session &session) {
-  for (const std::string &path : session.options.sources)
-    readModule(session, path);
+  std::vector<const Target *> targets;
+  if (!session.options.syntaxOnly && (targets = chosenTargets(session)).empty())
+    return session.exitStatus();
+  for (const std::string &path : session.options.sources) {
+    std::unique_ptr<ast::Module> module;
+    if (!isIr(path) && !(module = readModule(session, path)))
+      continue;
+    if (!session.options.syntaxOnly)
+      compile(session, path, targets, module.get());
+  }
+  if (session.options.timePasses)
+    printTimes(session);
   return session.exitStatus();
 }
 
-int runOpt(Session &session) { return runBuild(session); }
+int runOpt(Session &session) {
+  const Options &options = session.options;
+  if (options.listPasses) {
+    std::cout << passes::listPasses();
+    return 0;
+  }
+  std::vector<const Target *> targets = chosenTargets(session);
+  if (targets.empty())
+    return session.exitStatus();
+  std::vector<CompiledUnit> units;
+  for (const Target *target : targets) {
+    units.push_back(readIr(session, options.sources.front(), *target));
+    if (!session.diagnostics.hasErrors())
+      runPipeline(session, units.back(), options.passes);
+  }
+  writeOutputs(session, {{options.output.empty() ? "-" : options.output, irText(units)}});
+  if (options.timePasses)
+    printTimes(session);
+  return session.exitStatus();
+}
 
 } // namespace tlc

@@ -181,7 +181,7 @@ void addVerbOptions(CLI::App &app, Verb verb, Options &options, RawOptions &raw)
       app.add_flag("--syntax-only", options.syntaxOnly,
                    "read the text only; needs no target (--syntax-only)");
     if (verb == Verb::Opt)
-      addList(app, "--passes", raw.passes,
+      addList(app, "--passes,--run-pass", raw.passes,
               "the passes to run, in this order (--passes=simplify,plan)")
           ->group("Files"),
           app.add_option("-o", options.output,

@@ -6,6 +6,8 @@
 #include "support/SourceManager.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tlc {
 
@@ -18,6 +20,8 @@ public:
   DiagnosticEngine diagnostics;
   /// What is being done, for the line that an internal error prints: a pass, a kernel.
   std::string step, kernel;
+  /// Seconds of each step, in order of first use.
+  std::vector<std::pair<std::string, double>> times;
 
   /// -W flags and the error limit; reports names that do not exist.
   void configureDiagnostics();
