@@ -1,0 +1,2 @@
+" Tile kernels are Python syntax.
+autocmd BufNewFile,BufRead *.tl setfiletype python
