@@ -163,15 +163,17 @@ public:
   Describe(antlr4::Parser &parser, const Token &found, const IntervalSet &expected)
       : found(found), expected(expected), vocabulary(parser.getVocabulary()),
         context(parser.getContext()), before(parser.getTokenStream()->LT(-1)),
-        type(found.getType()), rule(context->getRuleIndex()), header(headerOf(context)),
-        it(inWords(found, vocabulary)) {}
+        twoBefore(before ? parser.getTokenStream()->LT(-2) : nullptr), type(found.getType()),
+        rule(context->getRuleIndex()), header(headerOf(context)), it(inWords(found, vocabulary)) {}
 
   SyntaxError run() const {
     if (auto error = block())
       return *error;
     if (wants(TlParser::COLON) && expected.size() == 1)
       return colon();
-    if (type == TlParser::ASSIGN && before && before->getType() != TlParser::NAME)
+    bool inBrackets = wants(TlParser::CLOSE_PAREN) || wants(TlParser::CLOSE_BRACKET) ||
+                      wants(TlParser::CLOSE_BRACE);
+    if (type == TlParser::ASSIGN && before && (before->getType() != TlParser::NAME || inBrackets))
       return at(diag::AssignmentInExpression);
     if (wants(TlParser::NAME) && isKeyword(type) && !startsExpression(expected))
       return at(diag::KeywordAsName, {it});
@@ -199,6 +201,10 @@ private:
 
   SyntaxError at(diag::Id id, std::vector<std::string> args = {}) const {
     size_t begin = found.getStartIndex(), end = found.getStopIndex() + 1;
+    if (type == TlParser::NEWLINE && before) { // not behind the comment
+      begin = before->getStopIndex() + 1;
+      end = begin + 1;
+    }
     return {id, begin, std::max(end, begin + 1), std::move(args)};
   }
 
@@ -256,7 +262,7 @@ private:
       error.help = "write `and`";
     else if (before && before->getText() == "|" && found.getText() == "|")
       error.help = "write `or`";
-    else if (before && type == TlParser::NEWLINE &&
+    else if (twoBefore && type == TlParser::NEWLINE && twoBefore->getText() == before->getText() &&
              (before->getText() == "+" || before->getText() == "-"))
       error.help = "to count up or down write `+= 1` or `-= 1`";
     return error;
@@ -300,7 +306,7 @@ private:
   const IntervalSet &expected;
   const antlr4::dfa::Vocabulary &vocabulary;
   ParserRuleContext *context;
-  const Token *before;
+  const Token *before, *twoBefore;
   size_t type, rule;
   const Token *header;
   std::string it;

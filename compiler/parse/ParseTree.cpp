@@ -57,6 +57,13 @@ bool Parse::run(Parsed &it, antlr4::ParserRuleContext *(*rule)(TlParser &)) {
           antlr4::atn::PredictionMode::LL);
       it.parser.setErrorHandler(std::make_shared<ErrorWording>(syntax));
       it.tree = rule(it.parser);
+      // What can start no statement (an indented line, an `else`) ends the rule; go on behind it.
+      for (size_t at = it.tokens.index(); it.tokens.LA(1) != antlr4::Token::EOF;
+           at = it.tokens.index()) {
+        rule(it.parser);
+        if (it.tokens.index() == at)
+          it.tokens.consume();
+      }
     }
   } catch (const DepthLimitedParser::TooDeep &deep) {
     syntax.push_back(

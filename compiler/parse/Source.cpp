@@ -23,9 +23,9 @@ template <size_t N> bool contains(const CodeRange (&ranges)[N], char32_t c) {
   return it != std::begin(ranges) && c <= std::prev(it)->last;
 }
 
-// The encoding that a comment in the first two lines names, in lower case with '-' for '_'; empty
-// without one.
-std::string declaredEncoding(std::string_view text) {
+// The encoding that a comment in the first two lines names, in lower case with '-' for '_', and
+// where it is named; empty without one.
+std::string declaredEncoding(std::string_view text, std::string_view &where) {
   for (int line = 0; line < 2 && !text.empty(); ++line) {
     std::string_view first = text.substr(0, text.find_first_of("\r\n"));
     text.remove_prefix(std::min(text.size(), first.size() + 1));
@@ -42,10 +42,12 @@ std::string declaredEncoding(std::string_view text) {
         ++i;
       while (i < first.size() && (first[i] == ' ' || first[i] == '\t'));
       std::string name;
+      const size_t begin = i;
       for (; i < first.size() &&
              (isalnum(static_cast<unsigned char>(first[i])) || strchr("-_.", first[i]));
            ++i)
         name += first[i] == '_' ? '-' : static_cast<char>(tolower(first[i]));
+      where = first.substr(begin, i - begin);
       if (!name.empty())
         return name;
     }
@@ -80,7 +82,8 @@ Source decode(std::string bytes) {
   std::string &text = source.text;
   if (startsWith(text, "\xEF\xBB\xBF"))
     source.begin = 3;
-  std::string encoding = declaredEncoding(std::string_view(text).substr(source.begin));
+  std::string_view where;
+  std::string encoding = declaredEncoding(std::string_view(text).substr(source.begin), where);
   bool utf8 = encoding.empty() || startsWith(encoding, "utf-8") || encoding == "utf8" ||
               encoding == "ascii" || encoding == "us-ascii";
   bool latin1 = encoding == "latin-1" || encoding == "iso-8859-1" || encoding == "iso-latin-1" ||
@@ -91,10 +94,11 @@ Source decode(std::string bytes) {
   if (latin1 && source.begin == 0)
     latin1ToUtf8(text);
   else if (!utf8) {
+    auto begin = static_cast<size_t>(where.data() - text.data());
     source.errors.push_back(
         {diag::UnsupportedEncoding,
-         0,
-         0,
+         begin,
+         begin + where.size(),
          {source.begin ? "the file starts with a UTF-8 mark but says it is " + encoding
                        : "the encoding " + inTicks(encoding) +
                              " is not supported; save the file as UTF-8"}});

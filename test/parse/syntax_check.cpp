@@ -1,10 +1,11 @@
-// tlc_syntax_check [--ast] [--quiet] [--time=N] FILE...    (@LIST names a file with one path per
-// line)
+// tlc_syntax_check [--ast] [--quiet] [--time=N] [--diagnostics=json] FILE...    (@LIST names a file
+// with one path per line)
 //
 // The parser alone, for comparing many files at once with Python's: prints diagnostics, or the
 // tree, or with --quiet one line "1" or "0" a file; --time=N parses N times and prints the first
 // and the best time in milliseconds.
 #include "parse/Parser.h"
+#include "support/RenderJson.h"
 #include "support/RenderText.h"
 #include "syntax/PrintAST.h"
 
@@ -21,7 +22,7 @@ using namespace tlc;
 namespace {
 
 struct Options {
-  bool ast = false, quiet = false;
+  bool ast = false, quiet = false, json = false;
   int repeat = 0;
   std::vector<std::string> paths;
 };
@@ -34,6 +35,8 @@ Options read(int argc, char **argv) {
       options.ast = true;
     } else if (argument == "--quiet") {
       options.quiet = true;
+    } else if (argument == "--diagnostics=json") {
+      options.json = true;
     } else if (argument.starts_with("--time=")) {
       options.repeat = std::atoi(argument.c_str() + 7);
     } else if (argument[0] == '@') {
@@ -81,6 +84,8 @@ bool check(const std::string &path, const Options &options) {
   auto module = parse(sources, *file, diagnostics);
   if (options.quiet)
     std::printf("%d\n", module != nullptr);
+  else if (options.json)
+    std::fprintf(stderr, "%s", renderJson(diagnostics, sources).c_str());
   else if (!module)
     std::printf("%s", renderText(diagnostics, sources).c_str());
   else if (options.ast)
