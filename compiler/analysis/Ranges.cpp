@@ -123,8 +123,21 @@ void Ranges::enter(const Launch &launch) {
   for (unsigned d = 0; d < 3; ++d)
     if (launch.threadVars[d])
       refine(launch.threadVars[d], Interval{0, launch.threads[d] - 1});
-  if (launch.tid)
+  linearThread.clear();
+  if (launch.tid) {
     refine(launch.tid, Interval{0, launch.threadCount() + launch.extraThreads - 1});
+    linearThread.push_back(launch.tid);
+  }
+  if (launch.threadVars[0] && launch.threads[1] == 1 && launch.threads[2] == 1)
+    linearThread.push_back(launch.threadVars[0]);
+}
+
+void Ranges::bind(const RoleStmt &role) {
+  for (Expr var : linearThread) {
+    // The range known so far is the enclosing role's.
+    std::int64_t first = interval(var).lo + role.first;
+    refine(var, Interval{first, first + role.count - 1});
+  }
 }
 
 void Ranges::bind(const ForStmt &loop) {

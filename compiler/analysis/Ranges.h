@@ -45,6 +45,7 @@ public:
   void enter(const ir::Launch &launch);        ///< block and thread variables
   void bind(const ir::ForStmt &loop);          ///< the loop variable, in the body
   void bind(const ir::MapStmt &map);           ///< the map's variables, in the body
+  void bind(const ir::RoleStmt &role);         ///< the thread indices, in the body
   void bind(const ir::LetStmt &let);           ///< after the statement
   void bindVar(ir::Expr var, Interval values); ///< lo <= var <= hi
   void define(ir::Expr var, ir::Expr value);   ///< var is value
@@ -107,6 +108,7 @@ private:
   std::unordered_map<const ir::ExprNode *, ir::Expr> definitions;
   std::vector<Undo> undoLog;
   bool contradiction = false;
+  std::vector<ir::Expr> linearThread; ///< variables that are the linear thread index
   mutable std::unordered_map<const ir::ExprNode *, Interval> intervalMemo;
   mutable std::unordered_map<const ir::ExprNode *, Congruence> congruenceMemo;
   mutable std::unordered_map<const ir::ExprNode *, Poly> polyMemo;

@@ -236,6 +236,8 @@ void walkBlock(Block &block, Ranges &ranges, const std::function<bool(Stmt &)> &
             ranges.bind(*loop);
           else if (auto *map = dynCast<MapStmt>(stmt.get()))
             ranges.bind(*map);
+          else if (auto *role = dynCast<RoleStmt>(stmt.get()))
+            ranges.bind(*role);
           walkBlock(inner, ranges, f);
         });
       }

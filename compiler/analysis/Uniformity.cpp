@@ -1,5 +1,7 @@
 #include "analysis/Uniformity.h"
 
+#include <utility>
+
 namespace tlc::analysis {
 
 using namespace ir;
@@ -10,6 +12,7 @@ Uniformity::Uniformity(const Launch &launch) {
       vars.insert(var.get());
   if (launch.tid)
     vars.insert(launch.tid.get());
+  noteRoles(launch.body, nullptr);
   // Local variables carry values around loops, so what varies is found by repetition; it only
   // grows.
   do {
@@ -17,6 +20,28 @@ Uniformity::Uniformity(const Launch &launch) {
     Control control;
     visit(launch.body, control);
   } while (changed);
+}
+
+/// What is stored in one role and read in another (or outside) is not the same in all its readers.
+void Uniformity::noteRoles(const Block &block, const Stmt *role) {
+  for (const StmtPtr &stmt : block) {
+    forEachUse(std::as_const(*stmt), [&](const BufferUse &use) {
+      const Buffer *buffer = use.buffer->storage();
+      if (buffer->scope != Scope::Local)
+        return;
+      bool stores = static_cast<unsigned>(use.access) & 2;
+      auto [first, isNew] = toucher.emplace(buffer, role);
+      bool elsewhere = first->second != role;
+      if (stores && role)
+        writer.emplace(buffer, role);
+      if (writer.count(buffer) && (elsewhere || writer[buffer] != role))
+        buffers.insert(buffer);
+      if (elsewhere)
+        first->second = stmt.get(); // never again equal to a role
+    });
+    const Stmt *inner = stmt->kind == StmtKind::Role ? stmt.get() : role;
+    forEachBlock(std::as_const(*stmt), [&](const Block &b) { noteRoles(b, inner); });
+  }
 }
 
 bool Uniformity::uniform(Expr e) const {
@@ -88,7 +113,6 @@ void Uniformity::visit(const Stmt &stmt, Control &control) {
       if (!inner.cause && !uniform(branch.condition))
         inner.cause = &stmt;
       visit(*arm, inner);
-      // Behind a divergent continue only some threads go on in this round.
     }
     break;
   }

@@ -32,6 +32,7 @@ private:
   void visit(const ir::Stmt &stmt, Control &control);
   void visitLoop(const ir::Stmt &stmt, const ir::Block &body, bool uniformTrips, Control &control);
   void visitMemory(const ir::Stmt &stmt, bool divergent);
+  void noteRoles(const ir::Block &block, const ir::Stmt *role);
   void markVar(ir::Expr var);
   void markBuffer(const ir::Buffer &buffer);
   bool uniform(const ir::Element &element) const;
@@ -40,6 +41,9 @@ private:
   std::unordered_set<const ir::Buffer *> buffers;
   std::unordered_map<const ir::Stmt *, const ir::Stmt *> statements; ///< divergent -> cause
   std::unordered_set<const ir::Stmt *> leakyLoops; ///< with a divergent break or continue
+  /// For Local buffers: a role that stores to it, and the role of its first use (or a statement
+  /// that is no role, once there are several).
+  std::unordered_map<const ir::Buffer *, const ir::Stmt *> writer, toucher;
   bool changed = false;
 };
 

@@ -1,5 +1,6 @@
 #include "passes/PassManager.h"
 
+#include "ir/Verify.h"
 #include "support/Check.h"
 
 #include <algorithm>
@@ -24,8 +25,8 @@ const Pass pipelineTable[] = {
 constexpr std::string_view retryPoint = "split-copies";
 
 void check(const ir::Function &function, std::string_view after) {
-  (void)function; // ir::verify is not there yet
-  (void)after;
+  std::vector<ir::Fault> faults = ir::faults(function);
+  TLC_CHECK(faults.empty(), "after " + std::string(after) + ": " + faults.front().message);
 }
 
 /// The passes to run, in order.

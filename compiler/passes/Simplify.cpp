@@ -210,6 +210,8 @@ private:
     default:
       forEachBlock(*stmt, [&](Block &inner) {
         Ranges::Scope scope(ranges);
+        if (auto *role = dynCast<RoleStmt>(stmt.get()))
+          ranges.bind(*role);
         block(inner);
       });
       out.push_back(std::move(stmt));
