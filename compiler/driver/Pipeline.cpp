@@ -2,6 +2,7 @@
 
 #include "driver/Files.h"
 #include "elaborate/Elaborate.h"
+#include "emit/Emit.h"
 #include "ir/Parse.h"
 #include "ir/Print.h"
 #include "parse/Parser.h"
@@ -198,7 +199,11 @@ std::vector<const Target *> chosenTargets(Session &session) {
     if (std::find(out.begin(), out.end(), target) == out.end())
       out.push_back(target);
   }
-  return out;
+  if (std::string reason = emit::whyNotTogether(out); !reason.empty()) {
+    session.diagnostics.report(diag::TargetsApart, {}, reason);
+    return {};
+  }
+  return emit::sortedTargets(out);
 }
 
 std::unique_ptr<ast::Module> readModule(Session &session, const std::string &path) {
@@ -252,7 +257,7 @@ CompiledUnit elaborateUnit(Session &session, const ast::Module &module, const Ta
 
   CompiledUnit unit{&target, std::make_unique<ir::Context>(), {}, {}};
   ElaborateResult result =
-      elaborate(module, session.sources, session.diagnostics, target, *unit.context, settings);
+      elaborateModule(module, session.sources, session.diagnostics, target, *unit.context, settings);
   unit.functions = std::move(result.functions);
   unit.imported = std::move(result.imported);
   addTime(session, "elaborate", watch.seconds());
