@@ -135,7 +135,7 @@ TLC_DEVICE float8_e8m0 to_float8_e8m0(float x) {
     return {255};
   if (!(x > 0))
     return {0};
-  const float exponent = rintf(log2f(x)) + 127.0f;
+  const float exponent = roundf(log2f(x)) + 127.0f;
   return {uint8_t(fminf(fmaxf(exponent, 0.0f), 254.0f))};
 }
 

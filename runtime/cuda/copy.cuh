@@ -41,6 +41,21 @@ template <int Bytes> TLC_DEVICE void copy_or_zero(void *to, const void *from, bo
   }
 }
 
+//@ copy_elements
+// One by one, for runs that are no power of two.
+template <int N, class T> TLC_DEVICE void copy_elements(T *to, const T *from) {
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    to[i] = from[i];
+}
+
+//@ fill_elements
+template <int N, class T> TLC_DEVICE void fill_elements(T *to, T value) {
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    to[i] = value;
+}
+
 //@ load_vec
 // N elements, as one access where they are 16 bytes or less.
 template <int N, class T> TLC_DEVICE vec<T, N> load_vec(const T *from) {

@@ -35,6 +35,27 @@ TLC_DEVICE __nv_bfloat16 abs(__nv_bfloat16 a) {
   return bit_cast<__nv_bfloat16>(uint16_t(bit_cast<uint16_t>(a) & 0x7fff));
 }
 
+template <class Int> TLC_DEVICE Int abs(Int a) { return a < 0 ? Int(-a) : a; }
+
+//@ is_nan
+TLC_DEVICE bool is_nan(float x) { return isnan(x); }
+TLC_DEVICE bool is_nan(double x) { return isnan(x); }
+
+//@ is_inf
+TLC_DEVICE bool is_inf(float x) { return isinf(x); }
+TLC_DEVICE bool is_inf(double x) { return isinf(x); }
+
+//@ is_finite
+TLC_DEVICE bool is_finite(float x) { return isfinite(x); }
+TLC_DEVICE bool is_finite(double x) { return isfinite(x); }
+
+//@ ldexp
+// x * 2^exponent.
+TLC_DEVICE float ldexp(float x, int exponent) { return ldexpf(x, exponent); }
+TLC_DEVICE double ldexp(double x, int exponent) { return ::ldexp(x, exponent); }
+TLC_DEVICE float ldexp(float x, float exponent) { return ldexpf(x, int(exponent)); }
+TLC_DEVICE double ldexp(double x, double exponent) { return ::ldexp(x, int(exponent)); }
+
 //@ min
 // Of two floats the other one if one is NaN.
 TLC_DEVICE float min(float a, float b) { return fminf(a, b); }
@@ -66,18 +87,6 @@ TLC_DEVICE float fast_rcp(float x) {
   return y;
 }
 TLC_DEVICE double fast_rcp(double x) { return 1.0 / x; }
-
-//@ fast_exp2
-// 2^x by the special function unit; denormal results are flushed to zero.
-TLC_DEVICE float fast_exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-//@ round_away
-TLC_DEVICE float round_away(float x) { return roundf(x); }
-TLC_DEVICE double round_away(double x) { return ::round(x); }
 
 //@ popcount
 TLC_DEVICE int popcount(uint32_t x) { return __popc(x); }

@@ -39,6 +39,21 @@ template <class Int, class Float> TLC_FN Int float_to_int(Float x) {
   return Int(x);
 }
 
+//@ wrap_int4 wrap_uint4
+// The low 4 bits as a number.
+TLC_FN int8_t wrap_int4(int value) { return int8_t(((value & 15) ^ 8) - 8); }
+TLC_FN uint8_t wrap_uint4(int value) { return uint8_t(value & 15); }
+
+//@ float_to_int4 float_to_uint4
+template <class Float> TLC_FN int8_t float_to_int4(Float x) {
+  const int value = float_to_int<int>(x);
+  return int8_t(value < -8 ? -8 : value > 7 ? 7 : value);
+}
+template <class Float> TLC_FN uint8_t float_to_uint4(Float x) {
+  const int value = float_to_int<int>(x);
+  return uint8_t(value < 0 ? 0 : value > 15 ? 15 : value);
+}
+
 //@ get_int4
 // The i-th signed 4-bit integer of a packed array, low half of a byte first.
 TLC_FN int8_t get_int4(const uint8_t *packed, int64_t i) {

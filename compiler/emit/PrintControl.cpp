@@ -1,0 +1,286 @@
+// The part of the statement printer that is no memory access: calls, atomics, control, barriers.
+#include "emit/PrintStmt.h"
+
+#include "support/Check.h"
+
+namespace tlc::emit {
+
+using namespace ir;
+
+void StmtPrinter::atomic(const AtomicStmt &stmt) {
+  constexpr std::string_view ops[] = {
+      "add", "min", "max", "and", "or", "xor", "exchange", "compare_exchange", "load", "store"};
+  constexpr std::string_view orders[] = {"relaxed", "consume", "acquire",
+                                         "release", "acq_rel", "seq_cst"};
+  constexpr std::string_view scopes[] = {"block", "cluster", "device", "system"};
+  std::string text =
+      exprs.runtimeName("atomic_" + std::string(ops[static_cast<unsigned>(stmt.op)]));
+  if (stmt.value && stmt.value.dtype().isVector()) {
+    bool pair = isHalf(stmt.value.dtype()) && stmt.value.dtype().lanes == 2;
+    runtime.use(pair ? "atomic_add_half2" : "atomic_add_vec");
+  }
+  if (stmt.order != MemoryOrder::Relaxed || stmt.scope != MemoryScope::Device) {
+    runtime.use("order");
+    text += "<tlc::order::" + std::string(orders[static_cast<unsigned>(stmt.order)]);
+    if (stmt.scope != MemoryScope::Device)
+      text += ", tlc::scope::" + std::string(scopes[static_cast<unsigned>(stmt.scope)]);
+    text += ">";
+  }
+  text += "(" + address(stmt.target);
+  // The type of a constant must be the element's.
+  auto value = [&](Expr e) {
+    std::string printed = exprs.print(e);
+    bool typed = !e.isInt() || e.dtype() == DType(Scalar::Int32);
+    return typed ? printed : exprs.typeOf(e.dtype()) + "(" + printed + ")";
+  };
+  if (stmt.compare)
+    text += ", " + value(stmt.compare);
+  if (stmt.value)
+    text += ", " + value(stmt.value);
+  text += ")";
+  bool conditional = stmt.predicate && !stmt.predicate.isTrue();
+  if (!stmt.result || facts.useCount(stmt.result) == 0)
+    return guarded(stmt.predicate, text);
+  if (conditional)
+    text = exprs.print(stmt.predicate, Precedence::Or) + " ? " + text + " : " +
+           exprs.zero(stmt.result.dtype());
+  line(declaration(stmt.result) + text + ";");
+}
+
+std::string StmtPrinter::argument(const Argument &argument) {
+  if (auto *text = std::get_if<std::string>(&argument))
+    return quoted(*text);
+  if (auto *pointer = std::get_if<Pointer>(&argument))
+    return address(pointer->element);
+  Expr e = std::get<Expr>(argument);
+  std::string text = exprs.print(e);
+  bool typed = !e.isInt() || e.dtype() == DType(Scalar::Int32) || e.dtype().isBool();
+  return typed ? text : exprs.typeOf(e.dtype()) + "(" + text + ")";
+}
+
+void StmtPrinter::call(const CallStmt &stmt) {
+  std::string text = stmt.isExtern ? stmt.callee : exprs.runtimeName(stmt.callee);
+  if (!stmt.templateTypes.empty() || !stmt.templateArgs.empty()) {
+    std::string inner;
+    for (DType dtype : stmt.templateTypes)
+      inner += (inner.empty() ? "" : ", ") + exprs.typeOf(dtype);
+    for (std::int64_t value : stmt.templateArgs)
+      inner += (inner.empty() ? "" : ", ") + std::to_string(value);
+    text += "<" + inner + ">";
+  }
+  text += "(";
+  for (std::size_t i = 0; i < stmt.args.size(); ++i)
+    text += (i ? ", " : "") + argument(stmt.args[i]);
+  text += ")";
+  line(declaration(stmt.result) + text + ";");
+}
+
+// ---- Control
+
+void StmtPrinter::branch(const IfStmt &stmt) {
+  line("if (" + exprs.print(stmt.condition) + ") {");
+  const IfStmt *at = &stmt;
+  for (;;) {
+    {
+      auto inner = out.indent();
+      printBlock(at->then);
+    }
+    if (at->otherwise.empty())
+      break;
+    const auto *next =
+        at->otherwise.size() == 1 ? dynCast<IfStmt>(at->otherwise[0].get()) : nullptr;
+    if (next) {
+      line("} else if (" + exprs.print(next->condition) + ") {");
+      at = next;
+      continue;
+    }
+    line("} else {");
+    auto inner = out.indent();
+    printBlock(at->otherwise);
+    break;
+  }
+  line("}");
+}
+
+void StmtPrinter::repeat(const WhileStmt &stmt) {
+  names.enter();
+  bool plain = stmt.conditionBlock.empty();
+  line(plain ? "while (" + exprs.print(stmt.condition) + ") {" : "while (true) {");
+  {
+    auto inner = out.indent();
+    for (const StmtPtr &part : stmt.conditionBlock)
+      print(*part);
+    if (!plain) {
+      line("if (!" + exprs.print(stmt.condition, Precedence::Primary) + ")");
+      auto deeper = out.indent();
+      line("break;");
+    }
+    printBlock(stmt.body);
+  }
+  names.leave();
+  line("}");
+}
+
+void StmtPrinter::loop(const ForStmt &stmt) {
+  if (stmt.kind == ForKind::Unroll || stmt.kind == ForKind::Vector) {
+    std::string pragma = dialect.unroll(stmt.unrollFactor);
+    if (dialect.family == Family::Cpu)
+      runtime.use("TLC_UNROLL");
+    line(pragma);
+  }
+  std::string lo = exprs.print(stmt.lo);
+  names.enter();
+  std::string type = exprs.typeOf(stmt.var.dtype()), name = names.declare(stmt.var);
+  std::string hi = exprs.print(stmt.hi, Precedence::Shift);
+  Expr step = stmt.step;
+  auto constant = step ? step.constant() : std::optional<std::int64_t>(1);
+  std::string advance = !constant         ? name + " += " + exprs.print(step)
+                        : *constant == 1  ? "++" + name
+                        : *constant == -1 ? "--" + name
+                        : *constant < 0   ? name + " -= " + std::to_string(-*constant)
+                                          : name + " += " + std::to_string(*constant);
+  std::string condition = name + (constant && *constant < 0 ? " > " : " < ") + hi;
+  if (!constant)
+    condition =
+        exprs.print(step, Precedence::Shift) + " > 0 ? " + condition + " : " + name + " > " + hi;
+  line("for (" + type + " " + name + " = " + lo + "; " + condition + "; " + advance + ") {");
+  {
+    auto inner = out.indent();
+    printBlock(stmt.body);
+  }
+  names.leave();
+  line("}");
+}
+
+void StmtPrinter::role(const RoleStmt &stmt) {
+  std::int64_t first = roleFirst + stmt.first, outer = roleFirst;
+  TLC_CHECK(!tid.empty(), "a role where no threads are left");
+  std::string begin = std::to_string(first), end = std::to_string(first + stmt.count);
+  line(first == 0 ? "if (" + tid + " < " + end + ") {"
+                  : "if (" + tid + " >= " + begin + " && " + tid + " < " + end + ") {");
+  {
+    auto inner = out.indent();
+    if (stmt.registers > 0) {
+      // A block starts with its share of 65536; who wants less gives back, who wants more takes.
+      bool up = stmt.registers > 128;
+      line(exprs.runtimeName(up ? "registers_up" : "registers_down") + "<" +
+           std::to_string(stmt.registers) + ">();");
+    }
+    roleFirst = first;
+    printBlock(stmt.body);
+    roleFirst = outer;
+  }
+  line("}");
+}
+
+// ---- Synchronisation
+
+void StmtPrinter::barrier(const BarrierStmt &stmt) {
+  TLC_CHECK(dialect.family != Family::Cpu, "a barrier is left where no threads are");
+  switch (stmt.scope) {
+  case BarrierScope::Block:
+    if (stmt.vote != Vote::None)
+      return line(declaration(stmt.result) +
+                  std::string(dialect.blockVote[static_cast<unsigned>(stmt.vote)]) + "(" +
+                  exprs.print(stmt.value) + ")" +
+                  (stmt.result && stmt.result.dtype().isBool() ? " != 0;" : ";"));
+    return line(std::string(dialect.blockBarrier) + ";");
+  case BarrierScope::Named: {
+    std::string_view name =
+        stmt.mode == BarrierMode::Arrive ? "named_barrier_arrive" : "named_barrier_sync";
+    return line(exprs.runtimeName(name) + "(" + exprs.print(stmt.id) + ", " +
+                exprs.print(stmt.count) + ");");
+  }
+  case BarrierScope::Warp:
+    return line(std::string(dialect.warpBarrier) + "(" + (stmt.mask ? exprs.print(stmt.mask) : "") +
+                ");");
+  case BarrierScope::Cluster: {
+    std::string_view name = stmt.mode == BarrierMode::Arrive ? "cluster_arrive"
+                            : stmt.mode == BarrierMode::Wait ? "cluster_wait"
+                                                             : "cluster_sync";
+    return line(exprs.runtimeName(name) + "();");
+  }
+  case BarrierScope::Grid:
+    return line(exprs.runtimeName("grid_sync") + "();");
+  }
+}
+
+void StmtPrinter::mbar(const MbarStmt &stmt) {
+  std::string at = address(stmt.barrier), value = stmt.value ? exprs.print(stmt.value) : "";
+  switch (stmt.op) {
+  case MbarOp::Init:
+    return line(exprs.runtimeName("mbarrier_init") + "(" + at + ", " + value + ");");
+  case MbarOp::Arrive:
+    if (stmt.cta)
+      return line(exprs.runtimeName("mbarrier_arrive_remote") + "(" + at + ", " +
+                  exprs.print(stmt.cta) + ");");
+    return line(exprs.runtimeName("mbarrier_arrive") + "(" + at + ");");
+  case MbarOp::ArriveExpect:
+    return line(exprs.runtimeName("mbarrier_arrive_expect_tx") + "(" + at + ", " + value + ");");
+  case MbarOp::Expect:
+    return line(exprs.runtimeName("mbarrier_expect_tx") + "(" + at + ", " + value + ");");
+  case MbarOp::Wait:
+    return line(exprs.runtimeName("mbarrier_wait") + "(" + at + ", " + value + ");");
+  case MbarOp::CpAsyncArrive:
+    return line(exprs.runtimeName("cp_async_mbarrier_arrive") + "(" + at + ");");
+  }
+}
+
+void StmtPrinter::async(const AsyncStmt &stmt) {
+  constexpr std::string_view kinds[] = {"cp_async", "bulk", "wgmma", "tcgen05"};
+  std::string name(kinds[static_cast<unsigned>(stmt.what)]);
+  if (stmt.commit)
+    return line(exprs.runtimeName(name + "_commit") + "();");
+  line(exprs.runtimeName(name + "_wait") + "<" + std::to_string(stmt.pending) + ">();");
+}
+
+void StmtPrinter::fence(const FenceStmt &stmt) {
+  std::string_view text = dialect.fences[static_cast<unsigned>(stmt.what)];
+  if (text.starts_with("tlc::"))
+    runtime.use(text.substr(5, text.find('(') - 5));
+  line(std::string(text) + ";");
+}
+
+// ---- The user's own
+
+void StmtPrinter::message(const PrintStmt &stmt) {
+  // A narrow float is shown as the double that it is, an integer with its sign.
+  auto shown = [&](DType dtype, const std::string &text) {
+    if (dtype.isFloat())
+      return "double(" + exprs.toFloat(dtype, text) + ")";
+    return (dtype.isUInt() ? "uint64_t(" : "int64_t(") + text + ")";
+  };
+  if (stmt.buffer) {
+    auto count = stmt.buffer->elementCount();
+    TLC_CHECK(count, "a printed buffer needs a constant size");
+    names.enter();
+    std::string i = names.fresh("i");
+    line("for (int " + i + " = 0; " + i + " < " + std::to_string(*count) + "; ++" + i + ")");
+    auto inner = out.indent();
+    std::string element = names.of(*stmt.buffer) + "[" + i + "]";
+    std::string value = stmt.buffer->dtype.isFloat()
+                            ? "double(" + exprs.toFloat(stmt.buffer->dtype, element) + ")"
+                            : "double(" + element + ")";
+    line(exprs.runtimeName("print_element") + "(" +
+         quoted(stmt.message.empty() ? stmt.buffer->name : stmt.message) + ", " + i + ", " + value +
+         ");");
+    names.leave();
+    return;
+  }
+  if (!stmt.value)
+    return line(exprs.runtimeName("print_text") + "(" + quoted(stmt.message) + ");");
+  std::string prefix = stmt.message.empty() ? "" : stmt.message + " ";
+  line(exprs.runtimeName("print_value") + "(" + quoted(prefix) + ", " +
+       shown(stmt.value.dtype(), exprs.print(stmt.value)) + ");");
+}
+
+void StmtPrinter::verbatim(const SourceStmt &stmt) {
+  std::string_view text = stmt.text;
+  while (!text.empty()) {
+    std::size_t end = text.find('\n');
+    line(std::string(text.substr(0, end)));
+    text = end == text.npos ? std::string_view() : text.substr(end + 1);
+  }
+}
+
+} // namespace tlc::emit

@@ -1,0 +1,319 @@
+#include "emit/PrintHost.h"
+
+#include "support/Check.h"
+
+#include <algorithm>
+
+namespace tlc::emit {
+
+using namespace ir;
+
+namespace {
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+/// A printf format that shows exactly `message`.
+std::string asFormat(std::string_view message) {
+  std::string out;
+  for (char c : message)
+    out += c == '%' ? "%%" : std::string(1, c);
+  return out;
+}
+
+class HostPrinter {
+public:
+  HostPrinter(const Unit &unit, const Options &options, const Dialect &dialect, RuntimeUse &runtime,
+              TextWriter &out)
+      : unit(unit), options(options), dialect(dialect), runtime(runtime), out(out),
+        exprs(dialect, names, runtime), symbol(unit.interface.symbol), name(quoted(symbol)) {
+    exprs.onHost = true;
+  }
+
+  void argumentStruct() {
+    out.line("struct " + symbol + "_args {");
+    {
+      auto inner = out.indent();
+      for (const std::string &d : declarations(unit.interface, false))
+        out.line(d + ";");
+      out.line("void *workspace;");
+      out.line("size_t workspace_bytes;");
+    }
+    out.line("};");
+    out.line();
+  }
+
+  void argumentChecks() {
+    bind(*unit.variants[0].function, "");
+    out.line("inline tlc_status " + symbol + "_check_arguments(const " + symbol + "_args &a) {");
+    {
+      auto inner = out.indent();
+      if (options.checks == CheckLevel::None) {
+        out.line("(void)a;");
+      } else {
+        out.line("tlc_status status = TLC_OK;");
+        for (const CParam &p : unit.interface.params)
+          if (p.kind == ParamKind::Size || p.kind == ParamKind::Stride)
+            checkSize(p);
+        for (const Constraint &constraint : unit.variants[0].function->constraints)
+          checkConstraint(constraint);
+        for (const CParam &p : unit.interface.params)
+          if (p.kind == ParamKind::Tensor)
+            checkTensor(p);
+      }
+      out.line("return TLC_OK;");
+    }
+    out.line("}");
+    out.line();
+  }
+
+  void plan(const Variant &variant) {
+    bind(*variant.function, "device.");
+    out.line("inline tlc_status " + symbol + "_plan(const " + symbol +
+             "_args &a, const tlc::device_limits &device,");
+    out.line("    " + planType() + " *plan) {");
+    {
+      auto inner = out.indent();
+      out.line("(void)a;");
+      out.line("(void)device;");
+      out.line("plan->workspace = 0;");
+      for (std::size_t i = 0; i < variant.function->workspace.size(); ++i)
+        workspacePart(*variant.function->workspace[i], i);
+      for (std::size_t i = 0; i < variant.kernels.size(); ++i)
+        grid(*variant.kernels[i].launch, i);
+      if (options.checks != CheckLevel::None)
+        for (std::size_t i = 0; i < variant.kernels.size(); ++i)
+          returnOnError(
+              exprs.runtimeName("check_grid") + "(" + name + ", plan->grid[" +
+              text(static_cast<std::int64_t>(i)) + "], " +
+              (dialect.family == Family::Cpu ? "INT32_MAX, INT32_MAX" : "INT32_MAX, 65535") + ")");
+      out.line("return TLC_OK;");
+    }
+    out.line("}");
+    out.line();
+  }
+
+  void start(const Variant &variant) {
+    bind(*variant.function, "device.");
+    out.line("inline tlc_status " + symbol + "_start(const " + symbol +
+             "_args &a, const tlc::device_limits &device,");
+    out.line("    const " + planType() + " &plan, void *stream) {");
+    {
+      auto inner = out.indent();
+      out.line("(void)device;");
+      for (std::size_t i = 0; i < variant.kernels.size(); ++i) {
+        bool last = i + 1 == variant.kernels.size();
+        std::string call =
+            dialect.family == Family::Cpu ? cpuLaunch(variant, i) : gpuLaunch(variant, i);
+        if (last)
+          writeLines("return " + call + ";");
+        else
+          writeLines(call + ";", true);
+      }
+      if (variant.kernels.empty())
+        out.line("return TLC_OK;");
+    }
+    out.line("}");
+    out.line();
+  }
+
+  std::string planType() const {
+    std::size_t launches = 1, parts = 1;
+    for (const Variant &v : unit.variants) {
+      launches = std::max(launches, v.kernels.size());
+      parts = std::max(parts, v.function->workspace.size());
+    }
+    runtime.use("launch_plan");
+    return "tlc::launch_plan<" + text(static_cast<std::int64_t>(launches)) + ", " +
+           text(static_cast<std::int64_t>(parts)) + ">";
+  }
+
+private:
+  /// Names of the parameters as members of `a`, of launch constants as members of the device.
+  void bind(const Function &function, const std::string &device) {
+    // Each variant has variables of its own, in the same order.
+    Interface own = interfaceOf(function, options);
+    for (std::size_t i = 0; i < own.params.size(); ++i) {
+      const CParam &p = own.params[i];
+      if (p.buffer)
+        names.alias(*p.buffer, "a." + unit.interface.params[i].name);
+      else
+        names.alias(p.var, "a." + unit.interface.params[i].name);
+    }
+    for (const LaunchConstant &constant : function.launchConstants)
+      names.alias(constant.var, device + "multiprocessors");
+  }
+
+  void returnOnError(const std::string &call) {
+    std::string joined = "if (tlc_status status = " + call + ")";
+    out.line(joined);
+    auto inner = out.indent();
+    out.line("return status;");
+  }
+
+  void checkSize(const CParam &p) {
+    std::string largest = p.var.dtype().bits() <= 32 ? "INT32_MAX" : "INT64_MAX";
+    step(exprs.runtimeName("check_size") + "(" + name + ", " + quoted(p.name) + ", a." + p.name +
+         ", " + largest + ")");
+  }
+
+  void step(const std::string &call) {
+    out.line("status = " + call + ";");
+    out.line("if (status != TLC_OK)");
+    auto inner = out.indent();
+    out.line("return status;");
+  }
+
+  void checkConstraint(const Constraint &constraint) {
+    std::string said =
+        constraint.text.empty() ? exprs.print(constraint.condition) : constraint.text;
+    out.line("if (!" + exprs.print(constraint.condition, Precedence::Primary) + ")");
+    auto inner = out.indent();
+    out.line("return " + exprs.runtimeName("fail") + "(TLC_ERR_SHAPE, " +
+             quoted(asFormat(symbol + ": needs " + said)) + ");");
+  }
+
+  void checkTensor(const CParam &p) {
+    std::string shape;
+    for (Expr extent : p.buffer->shape)
+      shape += (shape.empty() ? "" : ", ") + exprs.print(extent);
+    if (p.buffer->shape.empty())
+      shape = "1";
+    std::string head = "(" + name + ", " + quoted(p.name) + ", a." + p.name + ", {" + shape + "}";
+    if (options.checks == CheckLevel::Cheap)
+      return step(exprs.runtimeName("check_pointer") + head + ")");
+    step(exprs.runtimeName("check_tensor") + head + ", " + text(p.buffer->dtype.bits()) + ", " +
+         text(p.buffer->alignment) + ")");
+  }
+
+  void workspacePart(const Buffer &buffer, std::size_t number) {
+    std::string shape;
+    for (Expr extent : buffer.shape)
+      shape += (shape.empty() ? "" : ", ") + exprs.print(extent);
+    std::int64_t bits = buffer.dtype.bits();
+    std::string bytes = exprs.runtimeName("product") + "({" + (shape.empty() ? "1" : shape) +
+                        (bits > 8 ? ", " + text(bits / 8) : "") + "})";
+    if (bits < 8)
+      bytes = "(" + bytes + " * " + text(bits) + " + 7) / 8";
+    std::string local = "bytes_" + text(static_cast<std::int64_t>(number));
+    out.line("const int64_t " + local + " = " + bytes + ";");
+    out.line("if (" + local + " < 0)");
+    {
+      auto inner = out.indent();
+      out.line("return " + exprs.runtimeName("fail") + "(TLC_ERR_SHAPE, " +
+               quoted(symbol + ": the workspace does not fit 64 bits") + ");");
+    }
+    out.line("plan->part[" + text(static_cast<std::int64_t>(number)) +
+             "] = " + exprs.runtimeName("add_part") + "(&plan->workspace, " + local + ");");
+  }
+
+  void grid(const Launch &launch, std::size_t number) {
+    for (std::size_t d = 0; d < 3; ++d) {
+      std::string extent = d < launch.grid.size() ? exprs.print(launch.grid[d]) : "1";
+      out.line("plan->grid[" + text(static_cast<std::int64_t>(number)) + "][" +
+               text(static_cast<std::int64_t>(d)) + "] = " + extent + ";");
+    }
+  }
+
+  /// What is passed for one parameter of a kernel.
+  std::string passed(const Variant &variant, const KernelArgument &argument) {
+    if (!argument.buffer) {
+      std::string value = names.of(argument.var);
+      return argument.var.dtype() == DType(Scalar::Int64) || argument.type == "float" ||
+                     argument.type == "double"
+                 ? value
+                 : argument.type + "(" + value + ")";
+    }
+    std::string type = std::string(argument.buffer->writable ? "" : "const ") +
+                       exprs.storageOf(argument.buffer->dtype) + " *";
+    const auto &workspace = variant.function->workspace;
+    auto part = std::find(workspace.begin(), workspace.end(), argument.buffer);
+    if (part != workspace.end())
+      return "reinterpret_cast<" + type + ">(static_cast<char *>(a.workspace) + plan.part[" +
+             text(part - workspace.begin()) + "])";
+    std::string member = names.of(*argument.buffer);
+    std::string declared;
+    for (const CParam &p : unit.interface.params)
+      if ("a." + p.name == member)
+        declared = p.type;
+    if (declared == type || declared == "int32_t *" || declared == "const int32_t *")
+      return member;
+    bool isVoid = declared.find("void") != declared.npos;
+    return (isVoid ? "static_cast<" : "reinterpret_cast<") + type + ">(" + member + ")";
+  }
+
+  std::string gpuLaunch(const Variant &variant, std::size_t number) {
+    const PrintedKernel &kernel = variant.kernels[number];
+    const Launch &launch = *kernel.launch;
+    std::string i = text(static_cast<std::int64_t>(number)), grid = "plan.grid[" + i + "]";
+    std::string block = launch.extraThreads
+                            ? text(launch.threadCount() + launch.extraThreads) + "u, 1u, 1u"
+                            : text(launch.threads[0]) + "u, " + text(launch.threads[1]) + "u, " +
+                                  text(launch.threads[2]) + "u";
+    std::string shape = "{{" + grid + "[0], " + grid + "[1], " + grid + "[2]}, {" + block + "}, {" +
+                        text(launch.cluster[0]) + "u, " + text(launch.cluster[1]) + "u, " +
+                        text(launch.cluster[2]) + "u}, " + text(launch.sharedBytes) + ", " +
+                        (launch.cooperative ? "true" : "false") + "}";
+    std::vector<std::string> items = {name, kernel.name, shape, "stream"};
+    for (const KernelArgument &argument : kernel.arguments)
+      items.push_back(passed(variant, argument));
+    return wrapList(exprs.runtimeName("launch") + "(", items, ")", 4);
+  }
+
+  std::string cpuLaunch(const Variant &variant, std::size_t number) {
+    const PrintedKernel &kernel = variant.kernels[number];
+    const Launch &launch = *kernel.launch;
+    std::string i = text(static_cast<std::int64_t>(number)), grid = "plan.grid[" + i + "]";
+    std::vector<std::string> items;
+    for (const KernelArgument &argument : kernel.arguments)
+      items.push_back(passed(variant, argument));
+    for (std::size_t d = 0; d < launch.blockVars.size(); ++d)
+      items.push_back("x[" + text(static_cast<std::int64_t>(d)) + "]");
+    items.push_back("arena");
+    return exprs.runtimeName("run_blocks") + "(" + name + ", " + grid + ", " +
+           text(launch.sharedBytes) +
+           ", stream,\n    [&](const int (&x)[3], unsigned char *arena) {\n" +
+           "      (void)x;\n      " + wrapList(kernel.name + "(", items, ");", 10) + "\n    })";
+  }
+
+  /// A call that may be several lines long; `guarded`: its failure ends the function.
+  void writeLines(const std::string &call, bool guarded = false) {
+    std::string all = guarded ? "if (tlc_status status = " + call.substr(0, call.size() - 1) +
+                                    ")\n  return status;"
+                              : call;
+    for (std::size_t at = 0; at != all.npos;) {
+      std::size_t end = all.find('\n', at);
+      out.line(all.substr(at, end == all.npos ? end : end - at));
+      at = end == all.npos ? end : end + 1;
+    }
+  }
+
+  const Unit &unit;
+  const Options &options;
+  const Dialect &dialect;
+  RuntimeUse &runtime;
+  TextWriter &out;
+  ScopedNames names;
+  ExprPrinter exprs;
+  std::string symbol, name;
+};
+
+} // namespace
+
+void printHostInside(const Unit &unit, const Options &options, const Dialect &dialect,
+                     RuntimeUse &runtime, TextWriter &out) {
+  HostPrinter printer(unit, options, dialect, runtime, out);
+  printer.argumentStruct();
+  printer.argumentChecks();
+  for (const Variant &variant : unit.variants) {
+    std::string scope =
+        variant.scope.substr(0, variant.scope.size() - (variant.scope.empty() ? 0 : 2));
+    if (!scope.empty())
+      out.line("namespace " + scope + " {").line();
+    printer.plan(variant);
+    printer.start(variant);
+    if (!scope.empty())
+      out.line("} // namespace " + scope).line();
+  }
+}
+
+} // namespace tlc::emit

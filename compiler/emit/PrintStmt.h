@@ -1,0 +1,88 @@
+// Statements of the thread and named phases as C++ text, one kernel at a time.
+#pragma once
+
+#include "emit/Options.h"
+#include "emit/PrintExpr.h"
+#include "ir/Function.h"
+#include "support/TextWriter.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+namespace tlc::emit {
+
+/// Facts about a kernel's body that declarations need.
+struct BodyFacts {
+  std::unordered_map<const ir::ExprNode *, unsigned> uses; ///< of variables
+  std::vector<const ir::Buffer *> globals;                 ///< storages used, in order of first use
+  std::unordered_set<const ir::Buffer *> wide; ///< local arrays accessed several elements at a time
+  bool usesShared = false;
+
+  unsigned useCount(ir::Expr var) const {
+    auto found = uses.find(var.get());
+    return found == uses.end() ? 0 : found->second;
+  }
+};
+BodyFacts factsOf(const ir::Block &body);
+
+class StmtPrinter {
+public:
+  StmtPrinter(const Options &options, const Dialect &dialect, ScopedNames &names,
+              RuntimeUse &runtime, TextWriter &out, const BodyFacts &facts);
+
+  ExprPrinter exprs;
+  std::string tid;   ///< the text of the linear thread index
+  std::string arena; ///< the name of the pointer to the shared arena
+
+  /// The statements of a block, in a scope of their own.
+  void printBlock(const ir::Block &block);
+  /// Declares a pointer to a buffer in the arena.
+  void printArenaBuffer(const ir::Buffer &buffer);
+
+private:
+  void print(const ir::Stmt &stmt);
+  void locate(const ir::Stmt &stmt);
+
+  void alloc(const ir::AllocStmt &stmt);
+  void view(const ir::Buffer &buffer);
+  void let(const ir::LetStmt &stmt);
+  void load(const ir::LoadStmt &stmt);
+  void store(const ir::StoreStmt &stmt);
+  void atomic(const ir::AtomicStmt &stmt);
+  void move(const ir::MoveStmt &stmt);
+  void call(const ir::CallStmt &stmt);
+  void branch(const ir::IfStmt &stmt);
+  void repeat(const ir::WhileStmt &stmt);
+  void loop(const ir::ForStmt &stmt);
+  void role(const ir::RoleStmt &stmt);
+  void barrier(const ir::BarrierStmt &stmt);
+  void mbar(const ir::MbarStmt &stmt);
+  void async(const ir::AsyncStmt &stmt);
+  void fence(const ir::FenceStmt &stmt);
+  void message(const ir::PrintStmt &stmt);
+  void verbatim(const ir::SourceStmt &stmt);
+
+  void line(const std::string &text) { out.line(text); }
+  /// `text;`, under `if (predicate)` where there is one.
+  void guarded(ir::Expr predicate, const std::string &text);
+  /// "const int x = " or "" if the variable is null or never used.
+  std::string declaration(ir::Expr var);
+  std::string index(const ir::Element &element, std::int64_t divisor = 1);
+  /// An element as an lvalue, or as the address of a run that begins with it.
+  std::string lvalue(const ir::Element &element);
+  std::string address(const ir::Element &element);
+  std::string loadText(const ir::LoadStmt &stmt);
+  std::string moveText(const ir::MoveStmt &stmt, bool &unconditional);
+  std::string argument(const ir::Argument &argument);
+
+  const Options &options;
+  const Dialect &dialect;
+  ScopedNames &names;
+  RuntimeUse &runtime;
+  TextWriter &out;
+  const BodyFacts &facts;
+  SourceLine last;
+  std::int64_t roleFirst = 0;
+};
+
+} // namespace tlc::emit

@@ -1,0 +1,220 @@
+#include "emit/Runtime.h"
+
+#include "support/Check.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace tlc::emit {
+
+namespace {
+
+/// The order in which files are pasted; a file may use what stands before it.
+std::vector<std::string_view> fileOrder(Family family) {
+  std::vector<std::string_view> order = {"portable/base.h", "portable/integer.h",
+                                         "portable/narrow.h", "portable/host.h"};
+  if (family == Family::Cuda)
+    for (std::string_view name :
+         {"cuda/base.cuh", "cuda/convert.cuh", "cuda/math.cuh", "cuda/copy.cuh", "cuda/warp.cuh",
+          "cuda/matrix.cuh", "cuda/barrier.cuh", "cuda/atomic.cuh", "cuda/debug.cuh",
+          "cuda/launch.cuh"})
+      order.push_back(name);
+  if (family == Family::Cpu)
+    for (std::string_view name :
+         {"cpu/base.h", "cpu/convert.h", "cpu/math.h", "cpu/copy.h", "cpu/atomic.h", "cpu/gemm.h",
+          "cpu/debug.h", "cpu/pool.h", "cpu/exec.h"})
+      order.push_back(name);
+  return order;
+}
+
+/// Pasted outside anonymous namespaces, because all files of a program share one pool of threads.
+constexpr std::string_view sharedFile = "cpu/pool.h";
+
+bool isHostFile(std::string_view file) {
+  return file == "portable/host.h" || file == "cuda/launch.cuh" || file == "cpu/exec.h";
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
+    text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+    text.remove_suffix(1);
+  return text;
+}
+
+bool isWordChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+/// Calls `f` on each identifier of code, leaving out comments and strings.
+template <typename F> void forEachWord(std::string_view text, F &&f) {
+  for (std::size_t i = 0; i < text.size();) {
+    if (text.substr(i, 2) == "//") {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (text[i] == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i)
+        i += text[i] == '\\';
+      ++i;
+    } else if (isWordChar(text[i])) {
+      std::size_t begin = i;
+      while (i < text.size() && isWordChar(text[i]))
+        ++i;
+      // A member or a qualified name is somebody else's.
+      std::string_view before = text.substr(0, begin);
+      if (!before.ends_with("::") && !before.ends_with('.') && !before.ends_with("->"))
+        f(text.substr(begin, i - begin));
+    } else {
+      ++i;
+    }
+  }
+}
+
+/// Removes what is only there for the emulator: the location parameters.
+std::string withoutLocations(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text.substr(i, 7) == " TLC_AT" && !isWordChar(text[i + 7]))
+      i += 7;
+    else if (text.substr(i, 9) == " TLC_HERE" && !isWordChar(text[i + 9]))
+      i += 9;
+    else
+      out += text[i++];
+  }
+  return out;
+}
+
+} // namespace
+
+const RuntimeLibrary &RuntimeLibrary::of(Family family) {
+  static const RuntimeLibrary cuda(Family::Cuda), hip(Family::Hip), cpu(Family::Cpu);
+  return family == Family::Cuda ? cuda : family == Family::Hip ? hip : cpu;
+}
+
+RuntimeLibrary::RuntimeLibrary(Family family) {
+  for (std::string_view name : fileOrder(family))
+    for (const RuntimeFile &file : runtimeFiles())
+      if (file.name == name)
+        addFile(file);
+  for (unsigned i = 0; i < all.size(); ++i)
+    findNeeds(i);
+}
+
+void RuntimeLibrary::addFile(const RuntimeFile &file) {
+  constexpr std::string_view mark = "\n//@ ";
+  std::vector<std::string_view> includes;
+  std::string_view head = file.text.substr(0, file.text.find(mark));
+  for (std::size_t at = 0; (at = head.find("#include <", at)) != head.npos;) {
+    at += 10;
+    includes.push_back(head.substr(at, head.find('>', at) - at));
+  }
+  for (std::size_t at = file.text.find(mark); at != file.text.npos;) {
+    std::size_t names = at + mark.size(), line = file.text.find('\n', names);
+    std::size_t next = file.text.find(mark, line);
+    RuntimeSection section;
+    section.file = file.name;
+    section.includes = includes;
+    forEachWord(file.text.substr(names, line - names),
+                [&](std::string_view word) { section.names.push_back(word); });
+    TLC_CHECK(!section.names.empty(), "a section of the runtime has no name");
+    at = next;
+    if (section.names[0] == "end")
+      break;
+    TLC_CHECK(next != file.text.npos, "a runtime file does not end in //@ end");
+    section.text = file.text.substr(line, next - line);
+    // The namespace is opened anew around what is pasted.
+    std::size_t opened = section.text.find("\nnamespace tlc {\n");
+    if (opened != section.text.npos)
+      section.text = section.text.substr(0, opened);
+    section.text = trimmed(section.text);
+    for (std::string_view name : section.names)
+      TLC_CHECK(index.emplace(name, static_cast<unsigned>(all.size())).second,
+                "a function of the runtime is defined twice");
+    all.push_back(std::move(section));
+  }
+}
+
+void RuntimeLibrary::findNeeds(unsigned section) {
+  std::vector<unsigned> &needs = all[section].needs;
+  forEachWord(all[section].text, [&](std::string_view word) {
+    auto found = index.find(word);
+    if (found == index.end() || found->second == section ||
+        std::find(needs.begin(), needs.end(), found->second) != needs.end())
+      return;
+    TLC_CHECK(found->second < section, "a section of the runtime uses a later one");
+    needs.push_back(found->second);
+  });
+}
+
+void RuntimeUse::use(std::string_view name) {
+  auto found = library.index.find(name);
+  if (found == library.index.end())
+    TLC_UNREACHABLE("the runtime of this target has no function " + std::string(name));
+  used.insert(found->second);
+}
+
+std::vector<bool> RuntimeUse::closure() const {
+  std::vector<bool> in(library.all.size());
+  // Needs point backwards, so one sweep from the end finds all.
+  for (std::size_t i = library.all.size(); i-- > 0;) {
+    if (!in[i] && !used.contains(static_cast<unsigned>(i)))
+      continue;
+    in[i] = true;
+    for (unsigned need : library.all[i].needs)
+      in[need] = true;
+  }
+  return in;
+}
+
+namespace {
+
+/// A section whose text is only preprocessor lines stands outside namespaces.
+bool isMacro(const RuntimeSection &section) { return section.names[0].starts_with("TLC_"); }
+
+} // namespace
+
+template <typename Predicate> std::string RuntimeUse::textOf(Predicate &&wanted) const {
+  std::string out;
+  std::vector<bool> in = closure();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (in[i] && wanted(library.all[i]))
+      out += withoutLocations(library.all[i].text) + "\n\n";
+  return out;
+}
+
+std::string RuntimeUse::macroText() const {
+  return textOf([](const RuntimeSection &s) { return isMacro(s) && s.names[0] != "TLC_AT"; });
+}
+
+std::string RuntimeUse::deviceText() const {
+  return textOf([](const RuntimeSection &s) {
+    return !isMacro(s) && !isHostFile(s.file) && s.file != sharedFile;
+  });
+}
+
+std::string RuntimeUse::hostText() const {
+  return textOf([](const RuntimeSection &s) { return !isMacro(s) && isHostFile(s.file); });
+}
+
+std::string RuntimeUse::sharedText() const {
+  return textOf([](const RuntimeSection &s) { return !isMacro(s) && s.file == sharedFile; });
+}
+
+std::vector<std::string> RuntimeUse::includes() const {
+  std::vector<std::string> out;
+  std::vector<bool> in = closure();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (in[i])
+      for (std::string_view name : library.all[i].includes)
+        if (std::find(out.begin(), out.end(), name) == out.end())
+          out.emplace_back(name);
+  return out;
+}
+
+std::vector<std::string> RuntimeUse::files() const {
+  std::vector<std::string> out;
+  std::vector<bool> in = closure();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (in[i] && (out.empty() || out.back() != library.all[i].file))
+      out.emplace_back(library.all[i].file);
+  return out;
+}
+
+} // namespace tlc::emit

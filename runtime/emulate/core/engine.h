@@ -1,0 +1,312 @@
+// Internal structures of the emulator: fibers, clocks, shadow memory, blocks.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "emu/api.h"
+
+namespace emu {
+using u8 = uint8_t;
+using u16 = uint16_t;
+using u32 = uint32_t;
+using u64 = uint64_t;
+using Address = uintptr_t;
+
+// ---- address map: fixed, so that an access is classified by one subtraction ----
+constexpr Address kGlobalBase = 0x100000000000, kGlobalSize = 1ull << 34;
+constexpr Address kSharedBase = kGlobalBase + kGlobalSize, kArena = 256 << 10;
+constexpr int kArenas = 512, kReserved = 1024; // the first KiB of shared memory is the system's
+constexpr Address kDeviceSize = kGlobalSize + kArenas * kArena;
+constexpr Address kStackBase = 0x180000000000, kStackBytes = 256 << 10, kStacks = 4096;
+constexpr Address kTouchBase = 0x190000000000; // one u32 for each 4 bytes of stack
+constexpr Address kCellBase = 0x200000000000, kStateBase = 0x300000000000;
+
+// ---- clocks ----
+// An epoch names one access: group (co-resident blocks), slot (thread or agent), time, atomic flag.
+using Epoch = u64;
+constexpr u32 kGroupMarks = 0xffff0; // groups from here on are marks, not epochs
+constexpr u32 kReaders = kGroupMarks, kSplit = kGroupMarks + 1, kBarrierObject = kGroupMarks + 2;
+inline Epoch epoch(u64 group, u64 slot, u64 time, bool atomic = false) {
+  return group << 44 | slot << 28 | time << 1 | u64(atomic);
+}
+inline u32 epoch_group(Epoch e) { return u32(e >> 44); }
+inline u32 epoch_slot(Epoch e) { return u32(e >> 28) & 0xffff; }
+inline u32 epoch_time(Epoch e) { return u32(e >> 1) & 0x7ffffff; }
+inline u32 epoch_index(Epoch e) { return u32(e); }
+
+using Foreign = std::map<u32, std::vector<u32>>;
+struct Clock {
+  std::vector<u32> at;                    // slots of this group
+  std::shared_ptr<const Foreign> foreign; // what was learnt of other groups
+  u32 get(u32 slot) const { return slot < at.size() ? at[slot] : 0; }
+  void raise(u32 slot, u32 time) {
+    if (slot >= at.size())
+      at.resize(slot + 1);
+    if (at[slot] < time)
+      at[slot] = time;
+  }
+  void join(const Clock &o);
+  void meet(const Clock &o); // pointwise minimum
+  void join_foreign(u32 group, const std::vector<u32> &times);
+};
+struct Clocks { // generic and async-visible
+  Clock g, v;
+  void join(const Clocks &o) { g.join(o.g), v.join(o.v); }
+  void clear() { g = {}, v = {}; }
+};
+
+enum SlotKind : u8 {
+  kThread,
+  kGenericAgent,
+  kAsyncAgent,
+  kQuad
+}; // kQuad: one of four warps' slots
+
+// Who accesses: a thread, or an asynchronous operation with the clocks of its start.
+struct Actor {
+  Epoch e;
+  const Clock *g;
+  const Clock *v;
+  bool async = false;
+  const char *what = nullptr; // of an asynchronous operation
+};
+
+// ---- shadow ----
+struct Cell { // for 4 bytes of memory
+  Epoch w, r;
+  u32 wpc, rpc;
+};
+constexpr u8 kInitialised = 15,
+             kSwizzleShift = 4; // state byte: 4 bits of validity, swizzle written
+
+struct Allocation {
+  Address lo, hi;
+  bool dirty = false;
+};
+
+// ---- reports ----
+enum Kind : int;
+std::string where(u32 pc); // deferred: text with a mark that is resolved when printed
+u32 site_pc(Site s);
+u32 code_pc(const void *p);
+void report(const char *kind, const std::string &text, u32 pc1, u32 pc2 = 0, bool warning = false);
+void downgrade_last(size_t index);
+size_t report_count();
+int report_events(); // errors, repeated ones too
+void flush_reports(u32 kernel);
+std::string format(const char *f, ...);
+
+// ---- blocks and threads ----
+struct Block;
+struct Group;
+struct Thread;
+
+struct Flight { // registers that an asynchronous operation still uses
+  Address lo, hi;
+  u32 group;
+  u32 pc;
+};
+
+struct Thread {
+  void *sp = nullptr;
+  Address stack = 0;
+  Block *block = nullptr;
+  dim3_t index;
+  int linear = 0, lane = 0, warp = 0;
+  u32 slot = 0;
+  Clocks c;
+  bool done = false, ready = false, spinning = false;
+  int64_t cluster_ticket = 0;
+  const char *waiting = nullptr; // for the deadlock report: a format, its numbers, an mbarrier
+  int waiting_for[3] = {};
+  Address waiting_at = 0;
+  u32 waiting_pc = 0;
+  // atomics
+  Clocks fence[3]; // snapshots of release fences, by scope
+  bool fenced[3] = {};
+  Clocks heard[3]; // learnt by relaxed reads, waiting for an acquire fence
+  bool has_heard[3] = {};
+  // wgmma
+  u32 fence_epoch = 0, fences = 0, commits = 0, waited = 0;
+  std::vector<Flight> flights;
+  Address flight_lo = ~Address(0), flight_hi = 0;
+  // copies of this thread: cp.async, bulk stores
+  struct Copies {
+    u32 slot = 0, write_slot = 0, commits = 0, waited = 0, waited_read = 0;
+    bool open = false;
+    std::deque<std::pair<u32, std::function<void()>>> queue;
+    u32 pc = 0;
+  } cp, bulk;
+  std::unordered_map<Address, int64_t> phases_seen;
+  std::vector<Address> unfenced_barriers;
+  Epoch now() const;
+  void tick() { ++c.g.at[slot]; }
+};
+
+struct Meeting { // a warp collective being gathered
+  const char *what;
+  u32 mask, arrived = 0;
+  Site site;
+  void *args[32];
+  Thread *threads[32];
+};
+struct Warp {
+  std::vector<std::unique_ptr<Meeting>> meetings;
+  struct { // lanes on their way into a block barrier
+    u32 mask = 0;
+    int id = 0, threads = 0;
+    bool wait = false;
+    Site site;
+    std::vector<Thread *> lanes;
+  } gather;
+  int registers = 0;
+};
+
+struct BlockBarrier {
+  int expected = 0, arrived = 0;
+  Clocks c;
+  bool whole = false;
+  std::vector<Thread *> waiting;
+  std::vector<int> warps; // that have arrived
+  Site first;
+};
+
+struct MBarrier {
+  Address at = 0;
+  Block *block = nullptr;
+  int count = 0, pending = 0;
+  int64_t tx = 0, phase = 0;
+  u32 slot = 0, expect_pc = 0, init_pc = 0;
+  Epoch init = 0;
+  bool fenced = false;
+  Clocks now, done;
+  std::vector<Thread *> waiting;
+};
+
+struct WgmmaOp {
+  int n = 0;
+  bool bf16 = false, trans_a = false, trans_b = false, from_registers = false;
+  int scale_d = 1;
+  u64 desc_a = 0, desc_b = 0;
+  float *d[128];
+  const u32 *a[128];
+  u32 group = 0, pc = 0;
+  Clocks start;
+};
+struct Warpgroup {
+  u32 slot = 0; // four slots
+  int arrived = 0;
+  Site site;
+  std::unique_ptr<WgmmaOp> gathering;
+  Thread *threads[128];
+  std::deque<std::unique_ptr<WgmmaOp>> queue;
+};
+
+struct Block {
+  Group *group = nullptr;
+  dim3_t index;
+  int rank = 0, live = 0, arena = 0;
+  u32 shared_bytes = 0, shared_lo = kReserved;
+  std::vector<Block *> *cluster = nullptr;
+  std::vector<Thread *> threads;
+  std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;
+  BlockBarrier barriers[16];
+  std::map<Address, std::unique_ptr<MBarrier>> mbarriers;
+  std::map<u32, std::pair<u32, u32>>
+      remote; // slot -> last time it wrote here from another block, line
+  bool exited = false;
+  Address base() const { return kSharedBase + arena * kArena; }
+};
+struct ClusterBarrier {
+  int arrived = 0;
+  int64_t generation = 0;
+  Clocks now, done;
+  std::vector<Thread *> waiting;
+};
+
+struct Pending {
+  std::function<void()> run;
+};
+
+struct Group { // blocks that run together: one block, a cluster, or a cooperative grid
+  u32 id = 0;
+  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<std::vector<Block *>> clusters;
+  std::vector<ClusterBarrier> cluster_barriers;
+  std::vector<std::unique_ptr<Thread>> threads;
+  std::vector<u8> kinds; // of slots
+  std::deque<Thread *> ready;
+  std::deque<Pending> pending;
+  int live = 0;
+  bool abandoned = false;
+  u32 new_slot(SlotKind k) {
+    kinds.push_back(k);
+    return u32(kinds.size() - 1);
+  }
+};
+
+enum Mode { kEarly, kLate, kRandom };
+struct Settings {
+  bool checks = true;
+  Mode mode = kEarly;
+  u64 seed = 0;
+  int sms = 132;
+};
+extern Settings settings;
+extern Thread *current;
+extern Group *running;
+extern u32 fence_counter;
+
+// fibers and scheduling
+void park(u32 pc, const char *why, int a = 0, int b = 0, int c = 0, Address at = 0);
+void wake(Thread *t);
+[[noreturn]] void abandon(); // give up the launch after an error that leaves no way on
+void yield_spinning(u32 pc);
+void post(std::function<void()> run); // asynchronous work, done now or later by mode
+u64 random_number();
+
+// shadow
+void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool nc = false);
+void access_atomic(Address at, size_t bytes, bool write, bool load, u32 pc);
+void generic_access(Address at, size_t bytes, bool write, u32 pc);
+void settle_equal_store();
+void touch_registers(const void *p, size_t bytes, u32 pc, const char *how);
+void mark_swizzle(Address at, size_t bytes, int swizzle);
+int swizzle_at(Address at);
+void reset_shared(Block &b);
+void reset_global();
+void set_barrier_object(Address at, bool on);
+bool device_address(Address a);
+bool ordered(Epoch e, const Actor &a, bool was_write);
+void fill_state(Address at, size_t bytes, u8 state);
+Actor thread_actor(Thread *t);
+std::string describe(Address at);
+std::string describe(const Thread *t);
+std::vector<Allocation> &allocations();
+
+// sync
+void thread_exit(Thread *t);
+MBarrier *find_barrier(u32 shared, const char *what, u32 pc, Block **owner = nullptr);
+void complete_bytes(MBarrier *b, int64_t bytes);
+void use_barrier(MBarrier *b, Thread *t, bool async, u32 pc);
+Address shared_to_generic(u32 shared, Block **owner = nullptr);
+void note_remote(Block *owner, u32 slot, u32 time, u32 pc);
+int64_t &seen_phase(Thread *t, Address bar);
+void meet_warp(const char *what, u32 mask, Site site, void *arg, void (*run)(Meeting &));
+void exit_checks(Block &b);
+void queue_bulk(std::function<void()> run, u32 pc);
+void open_bulk(Thread *t);
+void forget_releases();
+void ensure_maps();
+void run_queue(Thread::Copies &c, u32 limit);
+std::string deadlock_text(Group &g);
+} // namespace emu

@@ -1,0 +1,102 @@
+// The entry points that -fsanitize=thread calls, answered by the emulator instead of a runtime.
+#include <cstring>
+
+#include "engine.h"
+
+using namespace emu;
+namespace {
+inline void hook(void *p, unsigned bytes, bool write, const void *ret, bool aligned) {
+  const Address a = Address(p);
+  if (a - kGlobalBase < kDeviceSize) {
+    const u32 pc = code_pc(ret);
+    if (aligned && a % bytes) {
+      report("misaligned",
+             format("%s of %u bytes at %s by %s: ", write ? "write" : "read", bytes,
+                    describe(a).c_str(), current ? describe(current).c_str() : "the host") +
+                 where(pc),
+             pc);
+      if (current)
+        abandon(); // the host's own vector access might fault next
+    }
+    generic_access(a, bytes, write, pc);
+  } else if (Thread *t = current; t && a - t->stack < kStackBytes && settings.checks) {
+    if (a < t->flight_hi && a + bytes > t->flight_lo)
+      return touch_registers(p, bytes, code_pc(ret), write ? "write" : "read");
+    u32 *touched = reinterpret_cast<u32 *>(kTouchBase + ((a - kStackBase) & ~Address(3)));
+    for (unsigned i = 0; i < (bytes + 3) / 4; ++i)
+      touched[i] = t->fence_epoch;
+  }
+}
+void range(void *p, size_t bytes, bool write, const void *ret) {
+  const Address a = Address(p);
+  if (!bytes)
+    return;
+  if (device_address(a))
+    generic_access(a, bytes, write, code_pc(ret));
+  else if (current && settings.checks)
+    touch_registers(p, bytes, code_pc(ret), write ? "write" : "read");
+}
+} // namespace
+
+#define RET __builtin_return_address(0)
+#define HOOK(n)                                                                                    \
+  void __tsan_read##n(void *p) { hook(p, n, false, RET, true); }                                   \
+  void __tsan_write##n(void *p) { hook(p, n, true, RET, true); }                                   \
+  void __tsan_unaligned_read##n(void *p) { hook(p, n, false, RET, false); }                        \
+  void __tsan_unaligned_write##n(void *p) { hook(p, n, true, RET, false); }                        \
+  void __tsan_volatile_read##n(void *p) { hook(p, n, false, RET, true); }                          \
+  void __tsan_volatile_write##n(void *p) { hook(p, n, true, RET, true); }                          \
+  void __tsan_read_write##n(void *p) {                                                             \
+    hook(p, n, false, RET, true), hook(p, n, true, RET, true);                                     \
+  }                                                                                                \
+  void __tsan_unaligned_read_write##n(void *p) {                                                   \
+    hook(p, n, false, RET, false), hook(p, n, true, RET, false);                                   \
+  }
+#define ATOMIC(bits, T)                                                                            \
+  T __tsan_atomic##bits##_load(const volatile T *p, int) { return *p; }                            \
+  void __tsan_atomic##bits##_store(volatile T *p, T v, int) { *p = v; }                            \
+  T __tsan_atomic##bits##_exchange(volatile T *p, T v, int) {                                      \
+    T o = *p;                                                                                      \
+    *p = v;                                                                                        \
+    return o;                                                                                      \
+  }                                                                                                \
+  T __tsan_atomic##bits##_fetch_add(volatile T *p, T v, int) {                                     \
+    T o = *p;                                                                                      \
+    *p = T(o + v);                                                                                 \
+    return o;                                                                                      \
+  }                                                                                                \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *e, T v, int, int) {          \
+    if (*p == *e) {                                                                                \
+      *p = v;                                                                                      \
+      return 1;                                                                                    \
+    }                                                                                              \
+    *e = *p;                                                                                       \
+    return 0;                                                                                      \
+  }
+extern "C" {
+HOOK(1)
+HOOK(2) HOOK(4) HOOK(8) HOOK(16) ATOMIC(8, uint8_t) ATOMIC(16, uint16_t) ATOMIC(32, uint32_t)
+    ATOMIC(64, uint64_t) void __tsan_read_range(void *p, size_t n) {
+  range(p, n, false, RET);
+}
+void __tsan_write_range(void *p, size_t n) { range(p, n, true, RET); }
+void __tsan_init() {}
+void __tsan_func_entry(void *) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void **, void *) {}
+void __tsan_vptr_read(void **) {}
+// clang routes these here; for g++ the link wraps the plain names (only in device code do they
+// matter).
+void *__tsan_memcpy(void *d, const void *s, size_t n) {
+  range(const_cast<void *>(s), n, false, RET), range(d, n, true, RET);
+  return std::memcpy(d, s, n);
+}
+void *__tsan_memmove(void *d, const void *s, size_t n) {
+  range(const_cast<void *>(s), n, false, RET), range(d, n, true, RET);
+  return std::memmove(d, s, n);
+}
+void *__tsan_memset(void *d, int v, size_t n) {
+  range(d, n, true, RET);
+  return std::memset(d, v, n);
+}
+}

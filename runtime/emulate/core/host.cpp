@@ -1,0 +1,154 @@
+// Host interface: memory, attributes, launches, the tensor-map encoder.
+#include <cstdio>
+
+#include "cuda.h"
+#include "cuda_runtime.h"
+#include "engine.h"
+#include "tensor_map.h"
+
+namespace emu {
+void load(void *out, const void *p, size_t bytes, bool nc, Site s) {
+  settle_equal_store();
+  const u32 pc = site_pc(s);
+  if (Address(p) % bytes)
+    report("misaligned",
+           format("read of %zu bytes at %s: ", bytes, describe(Address(p)).c_str()) + where(pc),
+           pc);
+  access(thread_actor(current), Address(p), bytes, false, pc, nc);
+  touch_registers(out, bytes, pc, "write");
+  std::memcpy(out, p, bytes);
+}
+void load_shared(void *out, u32 shared, size_t bytes, Site s) {
+  const u32 pc = site_pc(s);
+  const Address a = shared_to_generic(shared);
+  if (a % bytes)
+    report("misaligned",
+           format("read of %zu bytes at %s: ", bytes, describe(a).c_str()) + where(pc), pc);
+  generic_access(a, bytes, false, pc);
+  std::memcpy(out, reinterpret_cast<void *>(a), bytes);
+}
+void store_shared(u32 shared, const void *in, size_t bytes, Site s) {
+  const u32 pc = site_pc(s);
+  const Address a = shared_to_generic(shared);
+  if (a % bytes)
+    report("misaligned",
+           format("write of %zu bytes at %s: ", bytes, describe(a).c_str()) + where(pc), pc);
+  generic_access(a, bytes, true, pc);
+  std::memcpy(reinterpret_cast<void *>(a), in, bytes);
+}
+} // namespace emu
+
+using namespace emu;
+cudaError_t cudaMalloc(void **p, size_t bytes) {
+  ensure_maps();
+  static Address next = kGlobalBase + (1 << 20);
+  if (next + bytes + (1 << 20) > kGlobalBase + kGlobalSize)
+    return cudaErrorMemoryAllocation;
+  *p = reinterpret_cast<void *>(next);
+  allocations().push_back({next, next + bytes, false});
+  fill_state(next, bytes, 0);
+  next = (next + bytes + 4096 + 255) & ~Address(255); // a gap on each side catches strays
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void *p) {
+  auto &v = allocations();
+  for (size_t i = 0; i < v.size(); ++i)
+    if (v[i].lo == Address(p))
+      return v.erase(v.begin() + ptrdiff_t(i)), cudaSuccess;
+  return p ? cudaErrorInvalidValue : cudaSuccess;
+}
+cudaError_t cudaMemcpy(void *d, const void *s, size_t bytes, cudaMemcpyKind) {
+  std::memcpy(d, s, bytes);
+  if (device_address(Address(d)))
+    fill_state(Address(d), bytes, kInitialised);
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void *d, int v, size_t bytes) {
+  std::memset(d, v, bytes);
+  fill_state(Address(d), bytes, kInitialised);
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *d) { return *d = 0, cudaSuccess; }
+cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int) {
+  ensure_maps();
+  *v = a == cudaDevAttrMultiProcessorCount            ? settings.sms
+       : a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 232448
+       : a == cudaDevAttrComputeCapabilityMajor       ? 9
+                                                      : 0;
+  return cudaSuccess;
+}
+static cudaError_t last_error;
+cudaError_t cudaDeviceSynchronize() { return last_error; }
+cudaError_t cudaGetLastError() {
+  const cudaError_t e = last_error;
+  return last_error = cudaSuccess, e;
+}
+const char *cudaGetErrorString(cudaError_t e) {
+  return e == cudaSuccess ? "no error" : "emulated error";
+}
+cudaError_t emu_launch(const cudaLaunchConfig_t *c, const void *kernel,
+                       const std::function<void()> &body) {
+  Launch l;
+  l.grid = {c->gridDim.x, c->gridDim.y, c->gridDim.z};
+  l.block = {c->blockDim.x, c->blockDim.y, c->blockDim.z};
+  l.shared = c->dynamicSmemBytes, l.kernel = kernel;
+  for (unsigned i = 0; i < c->numAttrs; ++i) {
+    if (c->attrs[i].id == cudaLaunchAttributeClusterDimension)
+      l.cluster = {c->attrs[i].val.clusterDim.x, c->attrs[i].val.clusterDim.y,
+                   c->attrs[i].val.clusterDim.z};
+    if (c->attrs[i].id == cudaLaunchAttributeCooperative)
+      l.cooperative = c->attrs[i].val.cooperative != 0;
+  }
+  return last_error = cudaError_t(launch(l, body));
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **f, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult *found) {
+  *f = std::strcmp(name, "cuTensorMapEncodeTiled")
+           ? nullptr
+           : reinterpret_cast<void *>(&cuTensorMapEncodeTiled);
+  if (found)
+    *found = cudaDriverEntryPointSuccess;
+  return *f ? cudaSuccess : cudaErrorInvalidValue;
+}
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                                void *base, const cuuint64_t *dims, const cuuint64_t *strides,
+                                const cuuint32_t *box, const cuuint32_t *element_strides,
+                                CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  static constexpr int kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
+  TensorMap m{};
+  const char *why = nullptr;
+  const u32 bytes = u32(kBytes[type]),
+            span = swizzle == CU_TENSOR_MAP_SWIZZLE_NONE ? ~0u : 16u << swizzle;
+  if (rank < 1 || rank > 5)
+    why = "rank outside 1..5";
+  else if (Address(base) % 16)
+    why = "base not aligned to 16 bytes";
+  else if (box[0] * bytes % 16)
+    why = "inner box not a multiple of 16 bytes";
+  else if (box[0] * bytes > span)
+    why = "inner box wider than the swizzle";
+  for (u32 i = 0; i < rank && rank <= 5 && !why; ++i) {
+    if (box[i] < 1 || box[i] > 256)
+      why = "box outside 1..256";
+    else if (dims[i] < 1 || dims[i] > 0xffffffffull)
+      why = "dimension outside 1..2^32";
+    else if (element_strides[i] != 1)
+      why = "element strides are not emulated";
+    else if (i && strides[i - 1] % 16)
+      why = "stride not a multiple of 16 bytes";
+    m.dims[i] = u32(dims[i]), m.box[i] = u16(box[i]), m.element_strides[i] = 1;
+    if (i)
+      m.strides[i - 1] = strides[i - 1];
+  }
+  if (why) {
+    std::fprintf(stderr, "emu: tensor map refused: %s\n", why);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  m.base = Address(base), m.magic = kTensorMapMagic, m.rank = u8(rank), m.type = u8(type),
+  m.element_bytes = u8(bytes), m.swizzle = u8(swizzle), m.nan_fill = u8(fill);
+  std::memset(map, 0, sizeof *map);
+  std::memcpy(map, &m, sizeof m);
+  return CUDA_SUCCESS;
+}

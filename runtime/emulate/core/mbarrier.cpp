@@ -1,0 +1,272 @@
+// mbarriers: phases, arrivals, transaction bytes; and the asynchronous copies that complete on
+// them.
+#include "engine.h"
+
+namespace emu {
+Address shared_to_generic(u32 shared, Block **owner) {
+  Block *b = current->block;
+  const u32 rank = shared >> 24;
+  Block *o = rank < b->cluster->size() ? (*b->cluster)[rank] : nullptr;
+  if (!o) {
+    report("out-of-bounds",
+           format("shared address %08x names block rank %u of a cluster of %zu", shared, rank,
+                  b->cluster->size()),
+           0);
+    abandon();
+  }
+  if (owner)
+    *owner = o;
+  return o->base() + (shared & 0xffffff);
+}
+u32 to_shared(const void *p) {
+  const Address a = Address(p);
+  if (!current || a < kSharedBase || a >= kSharedBase + kArenas * kArena) {
+    report("out-of-bounds", "a shared address is asked of a pointer that is not into shared memory",
+           code_pc(__builtin_return_address(0)));
+    abandon();
+  }
+  const u32 i = u32((a - kSharedBase) / kArena);
+  return u32(running->blocks[i]->rank) << 24 | u32((a - kSharedBase) % kArena);
+}
+u32 map_shared(u32 shared, u32 rank) { return (shared & 0xffffff) | rank << 24; }
+
+MBarrier *find_barrier(u32 shared, const char *what, u32 pc, Block **owner) {
+  Block *b;
+  const Address a = shared_to_generic(shared, &b);
+  if (owner)
+    *owner = b;
+  auto it = b->mbarriers.find(a);
+  if (it != b->mbarriers.end())
+    return it->second.get();
+  report("mbarrier",
+         format("%s on %s, where no mbarrier is initialised: ", what, describe(a).c_str()) +
+             where(pc),
+         pc);
+  abandon();
+}
+void use_barrier(MBarrier *b, Thread *t, bool async, u32 pc) {
+  if (!settings.checks)
+    return;
+  if (!ordered(b->init, thread_actor(t), true))
+    report("race",
+           format("mbarrier %s used by %s at ", describe(b->at).c_str(), describe(t).c_str()) +
+               where(pc) + ", unordered with its initialisation at " + where(b->init_pc),
+           pc, b->init_pc);
+  if (async && !b->fenced)
+    report("proxy",
+           format("mbarrier %s used by an asynchronous copy or another block at ",
+                  describe(b->at).c_str()) +
+               where(pc) + ", its initialisation is not fenced: " + where(b->init_pc),
+           pc, b->init_pc);
+}
+void mbarrier_init(u32 bar, u32 count, Site s) {
+  Thread *t = current;
+  const u32 pc = site_pc(s);
+  Block *owner;
+  const Address a = shared_to_generic(bar, &owner);
+  if (a % 8)
+    report("misaligned", "mbarrier not aligned to 8 bytes: " + where(pc), pc);
+  generic_access(a, 8, true, pc);
+  auto &m = owner->mbarriers[a];
+  if (m && !m->waiting.empty())
+    report("mbarrier", "initialised again while threads wait: " + where(pc), pc);
+  const u32 slot = m ? m->slot : running->new_slot(kAsyncAgent);
+  const int64_t phase = m ? m->phase : 0;
+  m = std::make_unique<MBarrier>();
+  m->at = a, m->block = owner, m->count = m->pending = int(count), m->slot = slot,
+  m->init = t->now(), m->init_pc = pc;
+  m->phase =
+      (phase + 1) & ~int64_t(1); // keeps agent epochs growing when reused; parity starts at 0
+  if (phase == 0)
+    m->phase = 0;
+  set_barrier_object(a, true);
+  t->unfenced_barriers.push_back(a);
+}
+static void fence_barriers(Thread *t) {
+  for (Address a : t->unfenced_barriers)
+    for (Block *b : *t->block->cluster) {
+      auto it = b->mbarriers.find(a);
+      if (it != b->mbarriers.end())
+        it->second->fenced = true;
+    }
+  t->unfenced_barriers.clear();
+}
+void fence_barrier_init() { fence_barriers(current); }
+void fence_proxy_async() {
+  current->c.v.join(current->c.g);
+  current->tick(); // what this thread writes from here on is not fenced
+  fence_barriers(current);
+}
+
+static void try_complete(MBarrier *b) {
+  if (b->pending != 0 || b->tx != 0)
+    return;
+  b->done = b->now;
+  b->now.clear();
+  b->pending = b->count;
+  ++b->phase;
+  for (Thread *t : b->waiting)
+    wake(t);
+  b->waiting.clear();
+}
+void complete_bytes(MBarrier *b, int64_t bytes) {
+  b->tx -= bytes;
+  b->now.g.raise(b->slot, u32(b->phase + 1));
+  b->now.v.raise(b->slot, u32(b->phase + 1));
+  try_complete(b);
+}
+void mbarrier_expect(u32 bar, int64_t bytes, Site s) {
+  const u32 pc = site_pc(s);
+  MBarrier *b = find_barrier(bar, "expect", pc);
+  use_barrier(b, current, false, pc);
+  b->tx += bytes, b->expect_pc = pc;
+  try_complete(b);
+}
+void mbarrier_arrive(u32 bar, u32 count, int64_t expect, Site s) {
+  Thread *t = current;
+  const u32 pc = site_pc(s);
+  Block *owner;
+  MBarrier *b = find_barrier(bar, "arrive", pc, &owner);
+  const bool remote = owner != t->block;
+  use_barrier(b, t, remote, pc);
+  if (remote)
+    note_remote(owner, t->slot, t->c.g.at[t->slot], pc);
+  if (expect)
+    b->tx += expect, b->expect_pc = pc;
+  if (b->pending < int(count)) {
+    report("mbarrier",
+           format("more arrivals than the %d of %s's phase %lld (bytes pending: %lld) at ",
+                  b->count, describe(b->at).c_str(), (long long)b->phase, (long long)b->tx) +
+               where(pc),
+           pc);
+    abandon();
+  }
+  b->pending -= int(count);
+  b->now.join(t->c);
+  t->tick();
+  try_complete(b);
+}
+// The phase a thread waits for is told from the parities of its own waits; a barrier that has gone
+// past that phase gives no meaning to the parity any more.
+void mbarrier_wait(u32 bar, u32 parity, Site s) {
+  Thread *t = current;
+  const u32 pc = site_pc(s);
+  MBarrier *b = find_barrier(bar, "wait", pc);
+  use_barrier(b, t, false, pc);
+  auto [it, fresh] = t->phases_seen.try_emplace(b->at, parity & 1 ? -1 : 0);
+  int64_t wanted = it->second;
+  if (!fresh) {
+    if (((wanted & 1) != 0) != ((parity & 1) != 0))
+      ++wanted;
+    else if (b->phase - 1 > wanted)
+      wanted = b->phase - 1 - ((b->phase - 1 - wanted) & 1);
+  }
+  if (b->phase - 1 > wanted)
+    report("mbarrier",
+           format("%s waits for phase %lld of %s, which is past phase %lld already (parity says "
+                  "nothing then): ",
+                  describe(t).c_str(), (long long)wanted, describe(b->at).c_str(),
+                  (long long)(b->phase - 1)) +
+               where(pc),
+           pc);
+  it->second = wanted;
+  while ((b->phase & 1) == int64_t(parity & 1)) {
+    b->waiting.push_back(t);
+    park(pc, "parity %d", int(parity), 0, 0, b->at);
+  }
+  t->c.join(b->done);
+}
+
+void exit_checks(Block &b) {
+  Clock all;
+  for (Thread *t : b.threads)
+    all.join(t->c.g);
+  for (auto &[a, m] : b.mbarriers) {
+    if (m->tx != 0)
+      report("mbarrier",
+             format("%s ends with %lld bytes pending, last expect at ", describe(a).c_str(),
+                    (long long)m->tx) +
+                 where(m->expect_pc),
+             m->expect_pc);
+    else if (m->pending == m->count && all.get(m->slot) < u32(m->phase) &&
+             m->done.g.get(m->slot) == u32(m->phase))
+      report("exit",
+             format("nobody waited for the last copies on %s, expected at ", describe(a).c_str()) +
+                 where(m->expect_pc),
+             m->expect_pc);
+  }
+}
+
+// ---- copies of one thread: cp.async groups and bulk-store groups, both first in first out ----
+void run_queue(Thread::Copies &c, u32 limit) {
+  while (!c.queue.empty() && c.queue.front().first < limit) {
+    auto run = std::move(c.queue.front().second);
+    c.queue.pop_front();
+    run();
+  }
+}
+void cp_async(u32 dst, const void *src, int bytes, int valid, Site s) {
+  Thread *t = current;
+  const u32 pc = site_pc(s);
+  const Address to = shared_to_generic(dst), from = Address(src);
+  if (to % Address(bytes) || (valid && from % Address(bytes)))
+    report("misaligned",
+           format("cp.async of %d bytes from %s to %s: ", bytes, describe(from).c_str(),
+                  describe(to).c_str()) +
+               where(pc),
+           pc);
+  if (!t->cp.slot)
+    t->cp.slot = running->new_slot(kGenericAgent);
+  auto start = std::make_shared<Clocks>(t->c);
+  const Epoch e = epoch(running->id, t->cp.slot, t->cp.commits + 1);
+  auto run = [=] {
+    const Actor a{e, &start->g, &start->g, false, "cp.async"};
+    if (valid)
+      access(a, from, size_t(valid), false, pc);
+    access(a, to, size_t(bytes), true, pc);
+    if (valid && device_address(from))
+      std::memcpy(reinterpret_cast<void *>(to), src, size_t(valid));
+    std::memset(reinterpret_cast<char *>(to) + valid, 0, size_t(bytes - valid));
+  };
+  t->tick();
+  if (settings.mode == kLate || (settings.mode == kRandom && random_number() % 2))
+    t->cp.queue.push_back({t->cp.commits, run});
+  else
+    run();
+}
+void cp_async_commit() { ++current->cp.commits; }
+void cp_async_wait(int pending) {
+  Thread *t = current;
+  const u32 limit = t->cp.commits > u32(pending) ? t->cp.commits - u32(pending) : 0;
+  run_queue(t->cp, pending == 0 ? ~0u : limit);
+  if (t->cp.slot)
+    t->c.g.raise(t->cp.slot, limit);
+}
+void queue_bulk(std::function<void()> run, u32 pc) {
+  Thread *t = current;
+  t->bulk.open = true, t->bulk.pc = pc;
+  t->tick();
+  if (settings.mode == kLate || (settings.mode == kRandom && random_number() % 2))
+    t->bulk.queue.push_back({t->bulk.commits, std::move(run)});
+  else
+    run();
+}
+void open_bulk(Thread *t) {
+  if (t->bulk.slot)
+    return;
+  t->bulk.slot = running->new_slot(kAsyncAgent);
+  t->bulk.write_slot = running->new_slot(kAsyncAgent);
+}
+void bulk_commit() { ++current->bulk.commits, current->bulk.open = false; }
+void bulk_wait(int pending, bool read_only) {
+  Thread *t = current;
+  const u32 limit = t->bulk.commits > u32(pending) ? t->bulk.commits - u32(pending) : 0;
+  run_queue(t->bulk, limit);
+  if (!t->bulk.slot)
+    return;
+  t->bulk.waited_read = std::max(t->bulk.waited_read, limit);
+  t->c.g.raise(t->bulk.slot, limit), t->c.v.raise(t->bulk.slot, limit);
+  if (!read_only)
+    t->c.g.raise(t->bulk.write_slot, limit), t->c.v.raise(t->bulk.write_slot, limit);
+}
+} // namespace emu

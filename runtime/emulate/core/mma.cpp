@@ -1,0 +1,396 @@
+// Matrix instructions: ldmatrix, stmatrix, mma.sync, wgmma.
+#include <algorithm>
+#include <cmath>
+
+#include "engine.h"
+#include "tensor_map.h"
+
+namespace emu {
+float half_to_float(u16 h) {
+  const u32 sign = u32(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 1023;
+  if (exponent == 31)
+    return __builtin_bit_cast(float, sign | 0x7f800000 | mantissa << 13);
+  if (exponent)
+    return __builtin_bit_cast(float, sign | (exponent + 112) << 23 | mantissa << 13);
+  const float f = float(mantissa) * 0x1p-24f;
+  return sign ? -f : f;
+}
+u16 float_to_half(float f) {
+  const u32 u = __builtin_bit_cast(u32, f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+  if (a > 0x7f800000)
+    return 0x7fff;
+  if (a >= 0x477ff000)
+    return u16(sign | 0x7c00); // rounds to infinity
+  if (a < 0x38800000) {        // subnormal or zero: units of 2^-24, to nearest even
+    const float scaled = __builtin_bit_cast(float, a) * 0x1p24f;
+    return u16(sign | u32(std::nearbyint(scaled)));
+  }
+  const u32 rounded = a + 0xfff + (a >> 13 & 1);
+  return u16(sign | (rounded - 0x38000000) >> 13);
+}
+u16 float_to_bf16(float f) {
+  const u32 u = __builtin_bit_cast(u32, f);
+  if ((u & 0x7fffffff) > 0x7f800000)
+    return 0x7fff;
+  return u16((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+static const float *table(bool bf16) {
+  static const std::vector<float> half =
+                                      [] {
+                                        std::vector<float> t(65536);
+                                        for (u32 i = 0; i < 65536; ++i)
+                                          t[i] = half_to_float(u16(i));
+                                        return t;
+                                      }(),
+                                  brain = [] {
+                                    std::vector<float> t(65536);
+                                    for (u32 i = 0; i < 65536; ++i)
+                                      t[i] = bf16_to_float(u16(i));
+                                    return t;
+                                  }();
+  return bf16 ? brain.data() : half.data();
+}
+
+// ---- warp matrices: lane l's address is row l % 8 of matrix l / 8 ----
+struct Tiles {
+  u32 *regs;
+  const u32 *in;
+  int count;
+  bool trans, store;
+  Address at;
+  u32 pc;
+};
+static void run_tiles(Meeting &m) {
+  Tiles &first = *static_cast<Tiles *>(m.args[0]);
+  for (int i = 0; i < first.count; ++i) {
+    u16 e[8][8];
+    if (first.store)
+      for (int l = 0; l < 32; ++l) {
+        const u32 v = static_cast<Tiles *>(m.args[l])->in[i];
+        for (int k = 0; k < 2; ++k)
+          (first.trans ? e[l % 4 * 2 + k][l / 4] : e[l / 4][l % 4 * 2 + k]) = u16(v >> 16 * k);
+      }
+    for (int r = 0; r < 8; ++r) {
+      Thread *t = m.threads[i * 8 + r];
+      Tiles &x = *static_cast<Tiles *>(m.args[i * 8 + r]);
+      if (x.at % 16)
+        report("misaligned", format("%s row at %s: ", m.what, describe(x.at).c_str()) + where(x.pc),
+               x.pc);
+      Thread *was = current;
+      current = t; // the row's access belongs to the lane that gave its address
+      generic_access(x.at, 16, first.store, x.pc);
+      current = was;
+      if (!device_address(x.at))
+        continue;
+      if (first.store)
+        std::memcpy(reinterpret_cast<void *>(x.at), e[r], 16);
+      else
+        std::memcpy(e[r], reinterpret_cast<void *>(x.at), 16);
+    }
+    if (!first.store)
+      for (int l = 0; l < 32; ++l) {
+        u32 v = 0;
+        for (int k = 0; k < 2; ++k)
+          v |= u32(first.trans ? e[l % 4 * 2 + k][l / 4] : e[l / 4][l % 4 * 2 + k]) << 16 * k;
+        static_cast<Tiles *>(m.args[l])->regs[i] = v;
+      }
+  }
+}
+void ldmatrix(u32 *out, int count, bool trans, u32 at, Site s) {
+  Tiles x{out, nullptr, count, trans, false, shared_to_generic(at), site_pc(s)};
+  touch_registers(out, size_t(count) * 4, x.pc, "write");
+  meet_warp("ldmatrix", ~0u, s, &x, run_tiles);
+}
+void stmatrix(const u32 *in, int count, bool trans, u32 at, Site s) {
+  Tiles x{nullptr, in, count, trans, true, shared_to_generic(at), site_pc(s)};
+  touch_registers(in, size_t(count) * 4, x.pc, "read");
+  meet_warp("stmatrix", ~0u, s, &x, run_tiles);
+}
+
+// ---- mma.sync m16n8k16 ----
+struct Mma {
+  float *d;
+  const u32 *a, *b;
+  const float *c;
+  bool bf16;
+};
+void mma_m16n8k16(float *d, const u32 *a, const u32 *b, const float *c, bool bf16, Site s) {
+  Mma x{d, a, b, c, bf16};
+  meet_warp("mma.sync", ~0u, s, &x, [](Meeting &m) {
+    float A[16][16], B[16][8];
+    const float *f = table(static_cast<Mma *>(m.args[0])->bf16);
+    for (int l = 0; l < 32; ++l) {
+      auto &x = *static_cast<Mma *>(m.args[l]);
+      const int g = l / 4, p = l % 4 * 2;
+      for (int i = 0; i < 4; ++i)
+        for (int k = 0; k < 2; ++k)
+          A[g + i % 2 * 8][p + k + i / 2 * 8] = f[x.a[i] >> 16 * k & 0xffff];
+      for (int i = 0; i < 2; ++i)
+        for (int k = 0; k < 2; ++k)
+          B[p + k + i * 8][g] = f[x.b[i] >> 16 * k & 0xffff];
+    }
+    for (int l = 0; l < 32; ++l) {
+      auto &x = *static_cast<Mma *>(m.args[l]);
+      for (int i = 0; i < 4; ++i) {
+        float sum = x.c[i];
+        for (int k = 0; k < 16; ++k)
+          sum += A[l / 4 + i / 2 * 8][k] * B[k][l % 4 * 2 + i % 2];
+        x.d[i] = sum;
+      }
+    }
+  });
+}
+
+// ---- wgmma: descriptors ----
+struct Operand { // shared-memory matrix operand, decoded
+  Address start;
+  u64 lbo, sbo;
+  int swizzle; // as in TensorMap
+  bool mn_major;
+  // 16-byte unit that holds 8 elements: K-major (row mn, k unit), MN-major (k row, mn unit)
+  Address unit(int mn, int k) const {
+    const u64 width = u64(16) << swizzle; // bytes of an atom's row: 16, 32, 64, 128
+    u64 o;
+    if (!mn_major) {
+      o = u64(mn / 8) * sbo + u64(mn % 8) * width + (swizzle ? u64(k) * 2 : u64(k / 8) * lbo);
+    } else {
+      const u64 across = width / 2;
+      if (swizzle)
+        o = u64(mn) / across * lbo + u64(k / 8) * sbo + u64(k % 8) * width + u64(mn) % across * 2;
+      else
+        o = u64(mn / 8) * sbo + u64(k / 8) * lbo + u64(k % 8) * 16;
+    }
+    return swizzled(start + o, swizzle);
+  }
+};
+static Operand decode(u64 desc, bool mn_major, Block *b, const char *which, u32 pc) {
+  static constexpr int kSwizzle[4] = {0, 3, 2, 1};
+  Operand o;
+  const u32 low = u32(desc & 0x3fff) << 4, base_offset = u32(desc >> 49 & 7);
+  o.start = b->base() + low;
+  o.lbo = (desc >> 16 & 0x3fff) << 4, o.sbo = (desc >> 32 & 0x3fff) << 4;
+  o.swizzle = kSwizzle[desc >> 62];
+  o.mn_major = mn_major;
+  if (o.swizzle) {
+    const u32 row = u32(16) << o.swizzle, phase = low / row % 8;
+    if ((low & ((16u << o.swizzle) * 8 - 1)) >= row && base_offset != phase)
+      report(
+          "descriptor",
+          format("%s starts %u rows into its %u-byte swizzle atom, but the base offset says %u: ",
+                 which, phase, row, base_offset) +
+              where(pc),
+          pc);
+  }
+  return o;
+}
+
+template <bool kMnMajor>
+static void fetch(const Operand &o, int mn_count, float *out, const float *f, const Actor &a,
+                  u32 pc) {
+  // out[k][mn] for B (mn_count columns), stored k-major rows of mn_count
+  bool mixed = false;
+  auto read = [&](Address at, u16 *e) {
+    access(a, at, 16, false, pc);
+    if (settings.checks && !mixed && device_address(at)) {
+      const int written = swizzle_at(at);
+      if (written >= 0 && written != o.swizzle) {
+        mixed = true;
+        report("swizzle",
+               format("wgmma reads %s with %d-byte swizzle, TMA wrote it with %d-byte swizzle: ",
+                      describe(at).c_str(), o.swizzle ? 16 << o.swizzle : 0,
+                      written ? 16 << written : 0) +
+                   where(pc),
+               pc);
+      }
+    }
+    std::memcpy(e, reinterpret_cast<void *>(at), 16);
+  };
+  u16 e[8];
+  if constexpr (!kMnMajor) {
+    for (int mn = 0; mn < mn_count; ++mn)
+      for (int k = 0; k < 16; k += 8) {
+        read(o.unit(mn, k), e);
+        for (int i = 0; i < 8; ++i)
+          out[(k + i) * mn_count + mn] = f[e[i]];
+      }
+  } else {
+    for (int k = 0; k < 16; ++k)
+      for (int mn = 0; mn < mn_count; mn += 8) {
+        read(o.unit(mn, k), e);
+        for (int i = 0; i < 8; ++i)
+          out[k * mn_count + mn + i] = f[e[i]];
+      }
+  }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+multiply(float *d, const float *a, const float *b, int n) { // d[64][n] += a[16][64]^T b[16][n]
+  for (int m = 0; m < 64; ++m)
+    for (int k = 0; k < 16; ++k) {
+      const float x = a[k * 64 + m];
+      float *row = d + m * n;
+      const float *col = b + k * n;
+      for (int j = 0; j < n; ++j)
+        row[j] += x * col[j];
+    }
+}
+
+static void run_wgmma(Block *b, Warpgroup &w, WgmmaOp &op) {
+  const float *f = table(op.bf16);
+  static float A[16 * 64], B[16 * 256], D[64 * 256];
+  const Actor actor{epoch(running->id, w.slot, op.group + 1), &op.start.g, &op.start.v, true,
+                    "wgmma"};
+  if (op.from_registers) {
+    for (int t = 0; t < 128; ++t)
+      for (int i = 0; i < 4; ++i)
+        for (int k = 0; k < 2; ++k)
+          A[(t % 4 * 2 + k + i / 2 * 8) * 64 + t / 32 * 16 + t % 32 / 4 + i % 2 * 8] =
+              f[op.a[t][i] >> 16 * k & 0xffff];
+  } else {
+    const Operand a = decode(op.desc_a, op.trans_a, b, "wgmma's A", op.pc);
+    op.trans_a ? fetch<true>(a, 64, A, f, actor, op.pc) : fetch<false>(a, 64, A, f, actor, op.pc);
+  }
+  const Operand o = decode(op.desc_b, op.trans_b, b, "wgmma's B", op.pc);
+  op.trans_b ? fetch<true>(o, op.n, B, f, actor, op.pc) : fetch<false>(o, op.n, B, f, actor, op.pc);
+  const int n = op.n;
+  for (int t = 0; t < 128; ++t)
+    for (int i = 0; i < n / 2; ++i)
+      D[(t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8) * n + i / 4 * 8 + t % 4 * 2 + i % 2] =
+          op.scale_d ? op.d[t][i] : 0.f;
+  multiply(D, A, B, n);
+  for (int t = 0; t < 128; ++t)
+    for (int i = 0; i < n / 2; ++i)
+      op.d[t][i] =
+          D[(t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8) * n + i / 4 * 8 + t % 4 * 2 + i % 2];
+}
+
+static Warpgroup &group_of(Thread *t) { return t->block->warpgroups[size_t(t->warp / 4)]; }
+void wgmma_fence(Site) {
+  Thread *t = current;
+  t->fence_epoch = ++fence_counter;
+  ++t->fences;
+}
+void wgmma_commit(Site) { ++current->commits; }
+
+void wgmma_wait(int pending, Site s) {
+  Thread *t = current;
+  Warpgroup &w = group_of(t);
+  const u32 limit = t->commits > u32(pending) ? t->commits - u32(pending) : 0;
+  if (w.gathering) { // another warp has not issued yet what this one already waits for
+    const u32 pc = site_pc(s);
+    if (w.gathering->group < limit)
+      park(pc, "wgmma wait for warps that have not issued");
+  }
+  while (!w.queue.empty() && w.queue.front()->group < limit) {
+    run_wgmma(t->block, w, *w.queue.front());
+    w.queue.pop_front();
+  }
+  t->waited = limit;
+  if (w.slot) {
+    const u32 slot = w.slot + u32(t->warp % 4);
+    t->c.g.raise(slot, limit), t->c.v.raise(slot, limit);
+  }
+  auto &fl = t->flights;
+  fl.erase(std::remove_if(fl.begin(), fl.end(), [&](const Flight &f) { return f.group < limit; }),
+           fl.end());
+  t->flight_lo = ~Address(0), t->flight_hi = 0;
+  for (const Flight &f : fl)
+    t->flight_lo = std::min(t->flight_lo, f.lo), t->flight_hi = std::max(t->flight_hi, f.hi);
+}
+
+static void take_off(Thread *t, const void *p, size_t bytes, u32 pc, const char *what) {
+  const Address lo = Address(p), hi = lo + bytes;
+  if (settings.checks && lo - t->stack < kStackBytes) {
+    const u32 *touched =
+        reinterpret_cast<const u32 *>(kTouchBase + ((lo - kStackBase) & ~Address(3)));
+    for (size_t i = 0; i < bytes / 4; ++i)
+      if (touched[i] == t->fence_epoch) {
+        report("wgmma-fence",
+               format("%s of wgmma were touched by %s since its last wgmma.fence: ", what,
+                      describe(t).c_str()) +
+                   where(pc),
+               pc);
+        break;
+      }
+  }
+  t->flight_lo = std::min(t->flight_lo, lo), t->flight_hi = std::max(t->flight_hi, hi);
+  for (Flight &f : t->flights)
+    if (f.lo == lo && f.hi == hi) {
+      f.group = t->commits, f.pc = pc;
+      return;
+    }
+  t->flights.push_back({lo, hi, t->commits, pc});
+}
+void wgmma(float *d, int n, u64 desc_a, const u32 *a, u64 desc_b, int scale_d, bool bf16,
+           bool trans_a, bool trans_b, Site s) {
+  Thread *t = current;
+  Warpgroup &w = group_of(t);
+  const u32 pc = site_pc(s);
+  if (t->block->threads.size() < size_t(t->warp / 4 * 128 + 128)) {
+    report("collective", "wgmma needs a warpgroup of four whole warps: " + where(pc), pc);
+    abandon();
+  }
+  if (settings.checks && t->fences == 0)
+    report("wgmma-fence", "the first wgmma has no wgmma.fence before it: " + where(pc), pc);
+  if (!w.slot) {
+    w.slot = running->new_slot(kQuad);
+    for (int i = 0; i < 3; ++i)
+      running->new_slot(kQuad);
+  }
+  if (!w.gathering) {
+    w.gathering = std::make_unique<WgmmaOp>();
+    w.site = s, w.arrived = 0;
+    auto &op = *w.gathering;
+    op.n = n, op.bf16 = bf16, op.trans_a = trans_a, op.trans_b = trans_b,
+    op.from_registers = a != nullptr;
+    op.scale_d = scale_d, op.desc_a = desc_a, op.desc_b = desc_b, op.group = t->commits, op.pc = pc;
+  } else if (w.site.line != s.line || std::strcmp(w.site.file, s.file) ||
+             w.gathering->group != t->commits) {
+    report("collective",
+           format("unequal rendezvous in warpgroup %d: wgmma at ", t->warp / 4) + where(pc) +
+               " meets wgmma at " + where(w.gathering->pc),
+           pc, w.gathering->pc);
+    abandon();
+  } else if (w.gathering->desc_a != desc_a || w.gathering->desc_b != desc_b ||
+             w.gathering->scale_d != scale_d) {
+    report("collective",
+           format("lanes of warpgroup %d give wgmma different descriptors: ", t->warp / 4) +
+               where(pc),
+           pc);
+  }
+  take_off(t, d, size_t(n) * 2, pc, "accumulators");
+  if (a)
+    take_off(t, a, 16, pc, "A registers");
+  const int lane = t->linear % 128;
+  w.gathering->d[lane] = d, w.gathering->a[lane] = a, w.threads[lane] = t;
+  if (++w.arrived < 128) {
+    park(pc, "wgmma in warpgroup %d (%d of 128 threads there)", t->warp / 4, w.arrived);
+    return;
+  }
+  auto op = std::move(w.gathering);
+  if (settings.checks) // a warp's instruction knows what any of its lanes knows; the product, what
+                       // all four warps know
+    for (int k = 0; k < 4; ++k) {
+      Clocks warp = w.threads[k * 32]->c;
+      for (int l = 1; l < 32; ++l)
+        warp.join(w.threads[k * 32 + l]->c);
+      if (k == 0)
+        op->start = warp;
+      else
+        op->start.g.meet(warp.g), op->start.v.meet(warp.v);
+    }
+  for (int l = 0; l < 128; ++l) {
+    w.threads[l]->tick();
+    if (w.threads[l] != t)
+      wake(w.threads[l]);
+  }
+  if (settings.mode == kEarly ||
+      (settings.mode == kRandom && w.queue.empty() && random_number() % 2))
+    run_wgmma(t->block, w, *op);
+  else
+    w.queue.push_back(std::move(op));
+}
+} // namespace emu

@@ -1,0 +1,412 @@
+// Shadow memory: who wrote and read each granule last, what is initialised, what is allocated.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+
+#include "engine.h"
+
+namespace emu {
+// ---- clocks ----
+static void join_times(std::vector<u32> &a, const std::vector<u32> &b) {
+  if (a.size() < b.size())
+    a.resize(b.size());
+  u32 *x = a.data();
+  const u32 *y = b.data();
+  for (size_t i = 0, n = b.size(); i < n; ++i)
+    x[i] = x[i] > y[i] ? x[i] : y[i];
+}
+void Clock::join(const Clock &o) {
+  join_times(at, o.at);
+  if (!o.foreign || o.foreign == foreign)
+    return;
+  if (!foreign) {
+    foreign = o.foreign;
+    return;
+  }
+  auto merged = std::make_shared<Foreign>(*foreign);
+  for (auto &[g, t] : *o.foreign)
+    join_times((*merged)[g], t);
+  foreign = merged;
+}
+void Clock::join_foreign(u32 group, const std::vector<u32> &times) {
+  auto merged = foreign ? std::make_shared<Foreign>(*foreign) : std::make_shared<Foreign>();
+  join_times((*merged)[group], times);
+  foreign = merged;
+}
+void Clock::meet(const Clock &o) {
+  if (at.size() > o.at.size())
+    at.resize(o.at.size());
+  for (size_t i = 0; i < at.size(); ++i)
+    at[i] = std::min(at[i], o.at[i]);
+}
+Epoch Thread::now() const { return epoch(block->group->id, slot, c.g.at[slot]); }
+Actor thread_actor(Thread *t) { return {t->now(), &t->c.g, &t->c.v}; }
+
+bool ordered(Epoch e, const Actor &a, bool was_write) {
+  const u32 group = epoch_group(e), slot = epoch_slot(e), time = epoch_time(e);
+  if (group != epoch_group(a.e)) {
+    if (!a.g->foreign)
+      return false;
+    auto it = a.g->foreign->find(group);
+    return it != a.g->foreign->end() && slot < it->second.size() && it->second[slot] >= time;
+  }
+  const u8 kind = running->kinds[slot];
+  const Clock &c = a.async && was_write && kind <= kGenericAgent ? *a.v : *a.g;
+  if (kind == kQuad)
+    return c.get(slot) >= time && c.get(slot + 1) >= time && c.get(slot + 2) >= time &&
+           c.get(slot + 3) >= time;
+  return c.get(slot) >= time;
+}
+
+// ---- pools behind a cell: reader sets, and four cells for a granule used by parts ----
+struct Pools {
+  std::vector<std::vector<std::pair<Epoch, u32>>> readers;
+  std::vector<u32> free_readers;
+  std::vector<std::array<Cell, 4>> splits;
+  void clear() { readers.clear(), free_readers.clear(), splits.clear(); }
+};
+static Pools pools[2]; // global, shared
+constexpr size_t kMaxReaders = 16;
+
+static Cell *cell_of(Address a) {
+  return reinterpret_cast<Cell *>(kCellBase) + (a - kGlobalBase) / 4;
+}
+static u8 *state_of(Address a) {
+  return reinterpret_cast<u8 *>(kStateBase) + (a - kGlobalBase) / 4;
+}
+static bool is_shared(Address a) { return a >= kSharedBase; }
+bool device_address(Address a) { return a - kGlobalBase < kDeviceSize; }
+
+void fill_state(Address at, size_t bytes, u8 state) {
+  if (at % 4 == 0 && bytes >= 4) {
+    std::memset(state_of(at), state, bytes / 4);
+    at += bytes / 4 * 4, bytes %= 4;
+  }
+  for (; bytes; ++at, --bytes)
+    if (state)
+      *state_of(at) |= u8(1 << at % 4);
+    else
+      *state_of(at) &= u8(~(1 << at % 4));
+}
+void mark_swizzle(Address at, size_t bytes, int swizzle) {
+  u8 *s = state_of(at);
+  for (size_t i = 0; i < bytes / 4; ++i)
+    s[i] = u8((s[i] & 15) | (swizzle + 1) << kSwizzleShift);
+}
+int swizzle_at(Address at) { return (*state_of(at) >> kSwizzleShift) - 1; }
+void set_barrier_object(Address at, bool on) {
+  for (int i = 0; i < 2; ++i)
+    cell_of(at)[i] = Cell{on ? epoch(kBarrierObject, 0, 0) : 0, 0, 0, 0};
+}
+
+void reset_shared(Block &b) {
+  std::memset(cell_of(b.base()), 0, (b.shared_bytes + 2 * kReserved) / 4 * sizeof(Cell));
+  std::memset(state_of(b.base()), 0, (b.shared_bytes + 2 * kReserved) / 4);
+  pools[1].clear();
+}
+void reset_global() {
+  for (Allocation &a : allocations()) {
+    if (!a.dirty)
+      continue;
+    const Address lo = Address(cell_of(a.lo)) & ~Address(4095),
+                  hi = (Address(cell_of(a.hi)) + 4095) & ~Address(4095);
+    // Neighbouring allocations share a page at most; the launch is over, so their cells may go too.
+    madvise(reinterpret_cast<void *>(lo), hi - lo, MADV_DONTNEED);
+    a.dirty = false;
+  }
+  pools[0].clear();
+  forget_releases();
+}
+std::vector<Allocation> &allocations() {
+  static std::vector<Allocation> v; // in address order
+  return v;
+}
+static Allocation *find_allocation(Address a) {
+  static size_t last = 0;
+  auto &v = allocations();
+  if (last < v.size() && a >= v[last].lo && a < v[last].hi)
+    return &v[last];
+  auto it = std::upper_bound(v.begin(), v.end(), a,
+                             [](Address x, const Allocation &y) { return x < y.lo; });
+  if (it == v.begin())
+    return nullptr;
+  last = size_t(it - v.begin() - 1);
+  return &v[last];
+}
+
+std::string describe(Address at) {
+  if (is_shared(at)) {
+    const u32 block = u32((at - kSharedBase) / kArena), offset = u32((at - kSharedBase) % kArena);
+    std::string s = format("shared+%d", int(offset) - kReserved);
+    if (running && block < running->blocks.size() && running->blocks.size() > 1)
+      s += format(" of block rank %u", block);
+    return s;
+  }
+  Allocation *a = find_allocation(at);
+  if (!a)
+    return format("global %zx", size_t(at));
+  return format("global allocation %zu + %zd (size %zu)", size_t(a - allocations().data()),
+                ptrdiff_t(at - a->lo), size_t(a->hi - a->lo));
+}
+std::string describe(const Thread *t) {
+  const dim3_t b = t->block->index, i = t->index;
+  return format("thread (%u,%u,%u) of block (%u,%u,%u)", i.x, i.y, i.z, b.x, b.y, b.z);
+}
+static std::string describe_epoch(Epoch e) {
+  if (!running || epoch_group(e) != running->id)
+    return "a thread of another block";
+  const u32 slot = epoch_slot(e);
+  if (slot < running->threads.size())
+    return describe(running->threads[slot].get());
+  switch (running->kinds[slot]) {
+  case kGenericAgent:
+    return "cp.async";
+  case kQuad:
+    return "wgmma";
+  default:
+    return "an asynchronous copy";
+  }
+}
+static std::string describe_actor(const Actor &a) {
+  return a.what ? std::string(a.what) : describe_epoch(a.e);
+}
+
+// Two plain stores that race but leave the same value are only a warning. Whether they do shows at
+// the writer's next step, after its store.
+static struct {
+  bool on = false;
+  Address at;
+  size_t bytes, report;
+  u8 old[16];
+} equal_store;
+void settle_equal_store() {
+  if (!equal_store.on)
+    return;
+  equal_store.on = false;
+  if (!std::memcmp(reinterpret_cast<void *>(equal_store.at), equal_store.old, equal_store.bytes))
+    downgrade_last(equal_store.report);
+}
+
+static void race(const Actor &a, Address at, size_t bytes, bool write, u32 pc, Epoch other,
+                 u32 other_pc, bool was_write) {
+  const bool proxy = a.async && was_write && epoch_group(other) == epoch_group(a.e) &&
+                     running->kinds[epoch_slot(other)] <= kGenericAgent &&
+                     ordered(other, {a.e, a.g, a.g, false}, true);
+  const std::string text =
+      format("%s of %s by %s at ", write ? "write" : "read", describe(at).c_str(),
+             describe_actor(a).c_str()) +
+      where(pc) +
+      (proxy ? ", not fenced for the asynchronous proxy after the " : ", unordered with the ") +
+      (was_write ? "write" : "read") + " by " + describe_epoch(other) + " at " + where(other_pc);
+  report(proxy ? "proxy" : "race", text, pc, other_pc);
+  if (!proxy && write && was_write && !a.async && bytes <= 16 && !equal_store.on && !(other & 1)) {
+    equal_store.on = true;
+    equal_store.at = at, equal_store.bytes = bytes, equal_store.report = report_count();
+    std::memcpy(equal_store.old, reinterpret_cast<void *>(at), bytes);
+  }
+}
+
+struct Access {
+  const Actor &a;
+  Address at;
+  size_t bytes;
+  bool write, atomic;
+  u32 pc;
+  Pools &pool;
+};
+
+static void check_readers(const Access &x, Cell &c) {
+  if (!c.r)
+    return;
+  if (epoch_group(c.r) == kReaders) {
+    auto &set = x.pool.readers[epoch_index(c.r)];
+    for (auto &[e, pc] : set)
+      if (!ordered(e, x.a, false)) {
+        race(x.a, x.at, x.bytes, true, x.pc, e, pc, false);
+        break;
+      }
+    set.clear();
+    x.pool.free_readers.push_back(epoch_index(c.r));
+  } else if (!ordered(c.r, x.a, false)) {
+    race(x.a, x.at, x.bytes, true, x.pc, c.r, c.rpc, false);
+  }
+  c.r = 0;
+}
+static void add_reader(const Access &x, Cell &c) {
+  if (!c.r || (epoch_group(c.r) != kReaders && ordered(c.r, x.a, false))) {
+    c.r = x.a.e, c.rpc = x.pc;
+    return;
+  }
+  if (epoch_group(c.r) != kReaders) {
+    u32 i;
+    if (x.pool.free_readers.empty())
+      i = u32(x.pool.readers.size()), x.pool.readers.emplace_back();
+    else
+      i = x.pool.free_readers.back(), x.pool.free_readers.pop_back();
+    x.pool.readers[i].assign(1, {c.r, c.rpc});
+    c.r = Epoch(kReaders) << 44 | i;
+  }
+  auto &set = x.pool.readers[epoch_index(c.r)];
+  for (auto &[e, pc] : set)
+    if (epoch_slot(e) == epoch_slot(x.a.e) && epoch_group(e) == epoch_group(x.a.e)) {
+      e = x.a.e, pc = x.pc;
+      return;
+    }
+  if (set.size() < kMaxReaders)
+    set.push_back({x.a.e, x.pc});
+}
+static void check_cell(const Access &x, Cell &c) {
+  if (epoch_group(c.w) == kBarrierObject) {
+    report("barrier-object",
+           format("%s of the mbarrier object at %s by %s at ", x.write ? "write" : "read",
+                  describe(x.at).c_str(), describe_actor(x.a).c_str()) +
+               where(x.pc),
+           x.pc);
+    return;
+  }
+  if (c.w && (c.w | 1) != (x.a.e | 1) && !(x.atomic && (c.w & 1)) && !ordered(c.w, x.a, true))
+    race(x.a, x.at, x.bytes, x.write, x.pc, c.w, c.wpc, true);
+  if (x.write) {
+    check_readers(x, c);
+    c.w = x.a.e, c.wpc = x.pc;
+  } else if (!x.atomic) {
+    if (c.r != x.a.e)
+      add_reader(x, c);
+  }
+}
+static void check_granule(const Access &x, Cell &c, u32 mask) {
+  if (epoch_group(c.w) == kSplit) {
+    auto &parts = x.pool.splits[epoch_index(c.w)];
+    for (int i = 0; i < 4; ++i)
+      if (mask >> i & 1)
+        check_cell(x, parts[i]);
+    if (mask == 15 && x.write)
+      c = parts[0];
+    return;
+  }
+  if (mask != 15 && epoch_group(c.w) != kBarrierObject) {
+    x.pool.splits.push_back({c, c, c, c});
+    if (epoch_group(c.r) == kReaders) // a reader set has one owner
+      for (int i = 1; i < 4; ++i) {
+        auto &p = x.pool.splits.back()[i];
+        x.pool.readers.push_back(x.pool.readers[epoch_index(c.r)]);
+        p.r = Epoch(kReaders) << 44 | u32(x.pool.readers.size() - 1);
+      }
+    c.w = Epoch(kSplit) << 44 | u32(x.pool.splits.size() - 1), c.r = 0;
+    return check_granule(x, c, mask);
+  }
+  check_cell(x, c);
+}
+
+static bool in_bounds(const Actor &a, Address at, size_t bytes, bool write, u32 pc) {
+  std::string why;
+  if (is_shared(at)) {
+    const u32 block = u32((at - kSharedBase) / kArena), offset = u32((at - kSharedBase) % kArena);
+    if (block >= running->blocks.size() || offset < running->blocks[block]->shared_lo ||
+        offset + bytes > running->blocks[block]->shared_lo + running->blocks[block]->shared_bytes)
+      why = format("outside the block's %u bytes of shared memory",
+                   block < running->blocks.size() ? running->blocks[block]->shared_bytes : 0);
+  } else {
+    Allocation *m = find_allocation(at);
+    if (!m || at + bytes > m->hi)
+      why = "outside every allocation";
+    else
+      m->dirty = true;
+  }
+  if (why.empty())
+    return true;
+  report("out-of-bounds",
+         format("%s of %zu bytes at %s by %s is %s: ", write ? "write" : "read", bytes,
+                describe(at).c_str(), describe_actor(a).c_str(), why.c_str()) +
+             where(pc),
+         pc);
+  return false;
+}
+
+static void walk(const Actor &a, Address at, size_t bytes, bool write, bool atomic, u32 pc,
+                 bool nc) {
+  if (!in_bounds(a, at, bytes, write, pc))
+    return;
+  const Access x{a, at, bytes, write, atomic, pc, pools[is_shared(at)]};
+  Cell *c = cell_of(at);
+  u8 *s = state_of(at);
+  u32 first = at % 4;
+  for (size_t left = bytes; left; ++c, ++s) {
+    const u32 n = u32(std::min<size_t>(left, 4 - first)), mask = ((1u << n) - 1) << first;
+    if (!write || atomic) {
+      if ((*s & mask) != mask && epoch_group(c->w) != kBarrierObject) {
+        report("uninitialised",
+               format("read of %zu bytes at %s by %s before anything wrote there: ", bytes,
+                      describe(at).c_str(), describe_actor(a).c_str()) +
+                   where(pc),
+               pc);
+        *s |= u8(mask);
+      }
+      if (nc && c->w && epoch_group(c->w) != kSplit)
+        report("non-coherent",
+               format("read-only-cache load of %s by %s at ", describe(at).c_str(),
+                      describe_actor(a).c_str()) +
+                   where(pc) + ", written in this launch at " + where(c->wpc),
+               pc, c->wpc);
+    }
+    if (write)
+      *s = u8((*s & 15) | mask);
+    check_granule(x, *c, mask);
+    left -= n, first = 0;
+  }
+}
+void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool nc) {
+  if (settings.checks && device_address(at))
+    walk(a, at, bytes, write, false, pc, nc);
+}
+void access_atomic(Address at, size_t bytes, bool write, bool load, u32 pc) {
+  (void)load;
+  settle_equal_store();
+  if (!settings.checks || !device_address(at))
+    return;
+  Actor a = thread_actor(current);
+  a.e |= 1;
+  walk(a, at, bytes, write, true, pc, false);
+}
+void generic_access(Address at, size_t bytes, bool write, u32 pc) {
+  settle_equal_store();
+  if (!settings.checks)
+    return;
+  if (!current) {
+    if (pc)
+      report("host", std::string("device memory touched by the host: ") + where(pc), pc);
+    return;
+  }
+  if (is_shared(at)) {
+    Block *owner = nullptr;
+    const u32 i = u32((at - kSharedBase) / kArena);
+    if (i < running->blocks.size())
+      owner = running->blocks[i].get();
+    if (owner && owner != current->block)
+      note_remote(owner, current->slot, current->c.g.at[current->slot], pc);
+  }
+  access(thread_actor(current), at, bytes, write, pc);
+}
+
+// Registers are arrays on the fiber's stack. A touch while an asynchronous product uses them is an
+// error at once; otherwise it is dated, so that the next product can ask for its fence.
+void touch_registers(const void *p, size_t bytes, u32 pc, const char *how) {
+  Thread *t = current;
+  const Address at = Address(p);
+  if (at - t->stack >= kStackBytes)
+    return;
+  if (at < t->flight_hi && at + bytes > t->flight_lo)
+    for (const Flight &f : t->flights)
+      if (at < f.hi && at + bytes > f.lo) {
+        report("in-flight",
+               format("%s of a register of %s at ", how, describe(t).c_str()) + where(pc) +
+                   " while the wgmma issued at " + where(f.pc) + " may still use it",
+               pc, f.pc);
+        break;
+      }
+  u32 *touched = reinterpret_cast<u32 *>(kTouchBase + ((at - kStackBase) & ~Address(3)));
+  for (size_t i = 0; i < (bytes + 3) / 4; ++i)
+    touched[i] = t->fence_epoch;
+}
+} // namespace emu

@@ -1,0 +1,470 @@
+// Block, named, cluster and warp barriers; warp collectives; atomics and fences; thread exit.
+#include <algorithm>
+#include <array>
+
+#include "engine.h"
+
+namespace emu {
+static std::string at(Site s) { return where(site_pc(s)); }
+static bool same(Site a, Site b) { return a.line == b.line && !std::strcmp(a.file, b.file); }
+
+// ---- block and named barriers: a warp's live lanes meet first, then the warp arrives as one ----
+static u32 live_lanes(Block &b, int warp) {
+  u32 m = 0;
+  for (int l = 0; l < 32 && size_t(warp * 32 + l) < b.threads.size(); ++l)
+    if (!b.threads[size_t(warp * 32 + l)]->done)
+      m |= 1u << l;
+  return m;
+}
+static void release_barrier(BlockBarrier &b) {
+  for (Thread *t : b.waiting) {
+    t->c.join(b.c);
+    if (t != current)
+      wake(t);
+  }
+  b.waiting.clear(), b.warps.clear(), b.c.clear();
+  b.arrived = b.expected = 0;
+}
+static void warp_arrives(Block &k, int warp) {
+  Warp &w = k.warps[size_t(warp)];
+  auto &g = w.gather;
+  const u32 pc = site_pc(g.site);
+  BlockBarrier &b = k.barriers[g.id];
+  const int threads = g.threads ? g.threads : k.live;
+  if (b.arrived == 0) {
+    b.expected = threads, b.first = g.site, b.whole = g.threads == 0;
+  } else if (g.threads && b.expected != threads) {
+    report("barrier-count",
+           format("barrier %d expects %d threads at ", g.id, b.expected) + at(b.first) +
+               format(" but %d at ", threads) + where(pc),
+           pc, site_pc(b.first));
+    abandon();
+  }
+  if (std::find(b.warps.begin(), b.warps.end(), warp) != b.warps.end())
+    report("barrier-count",
+           format("warp %d arrives again at barrier %d, which still waits since ", warp, g.id) +
+               at(b.first) + ": " + where(pc),
+           pc, site_pc(b.first));
+  b.warps.push_back(warp);
+  for (Thread *t : g.lanes)
+    b.c.join(t->c), t->tick();
+  b.arrived += g.threads ? 32 : int(g.lanes.size());
+  for (Thread *t : g.lanes)
+    if (g.wait)
+      b.waiting.push_back(t);
+    else if (t != current)
+      wake(t);
+  g.lanes.clear(), g.mask = 0;
+  if (b.arrived >= b.expected)
+    release_barrier(b);
+}
+static void arrive_block(int id, int threads, Site s, bool wait) {
+  Thread *t = current;
+  Block &k = *t->block;
+  const u32 pc = site_pc(s);
+  if (id < 0 || id > 15) {
+    report("barrier", format("barrier number %d does not exist: ", id) + where(pc), pc);
+    abandon();
+  }
+  if (threads % 32 || threads < 0 || threads > int(k.threads.size() + 31) / 32 * 32) {
+    report("barrier-count",
+           format("barrier %d with %d threads, not a whole number of the block's warps: ", id,
+                  threads) +
+               where(pc),
+           pc);
+    abandon();
+  }
+  auto &g = k.warps[size_t(t->warp)].gather;
+  if (g.mask && (g.id != id || g.threads != threads || g.wait != wait || !same(g.site, s))) {
+    report("divergence",
+           format("lanes of warp %d meet barrier %d at ", t->warp, g.id) + at(g.site) +
+               format(" and barrier %d at ", id) + where(pc),
+           pc, site_pc(g.site));
+    abandon();
+  }
+  if (!g.mask)
+    g.id = id, g.threads = threads, g.wait = wait, g.site = s;
+  g.mask |= 1u << t->lane;
+  g.lanes.push_back(t);
+  BlockBarrier &b = k.barriers[id];
+  const bool last = g.mask == live_lanes(k, t->warp);
+  if (last)
+    warp_arrives(k, t->warp);
+  if (!last || (wait && std::find(b.waiting.begin(), b.waiting.end(), t) != b.waiting.end()))
+    park(pc, "barrier %d", id);
+}
+void barrier_sync(int id, int threads, Site s) { arrive_block(id, threads, s, true); }
+void barrier_arrive(int id, int threads, Site s) { arrive_block(id, threads, s, false); }
+
+// ---- cluster barrier: every live thread arrives, then waits ----
+static int cluster_live(Block *b) {
+  int n = 0;
+  for (Block *o : *b->cluster)
+    n += o->live;
+  return n;
+}
+static ClusterBarrier &cluster_barrier(Block *b) {
+  return running->cluster_barriers[b->cluster - running->clusters.data()];
+}
+static void finish_cluster(ClusterBarrier &b) {
+  b.done = b.now, b.now.clear();
+  b.arrived = 0, ++b.generation;
+  for (Thread *t : b.waiting)
+    wake(t);
+  b.waiting.clear();
+}
+void cluster_arrive(Site) {
+  Thread *t = current;
+  ClusterBarrier &b = cluster_barrier(t->block);
+  b.now.join(t->c);
+  t->tick();
+  t->cluster_ticket = b.generation;
+  if (++b.arrived >= cluster_live(t->block))
+    finish_cluster(b);
+}
+void cluster_wait(Site s) {
+  Thread *t = current;
+  ClusterBarrier &b = cluster_barrier(t->block);
+  const u32 pc = site_pc(s);
+  while (b.generation == t->cluster_ticket) {
+    b.waiting.push_back(t);
+    park(pc, "cluster barrier (%d of %d threads there)", b.arrived, cluster_live(t->block));
+  }
+  t->c.join(b.done);
+}
+u32 cluster_rank() { return u32(current->block->rank); }
+
+// ---- warp collectives ----
+void meet_warp(const char *what, u32 mask, Site s, void *arg, void (*run)(Meeting &)) {
+  Thread *t = current;
+  Warp &w = t->block->warps[size_t(t->warp)];
+  const u32 bit = 1u << t->lane, pc = site_pc(s);
+  if (!(mask & bit)) {
+    report("collective",
+           format("%s: lane %d is not in its own mask %08x: ", what, t->lane, mask) + where(pc),
+           pc);
+    abandon();
+  }
+  Meeting *m = nullptr;
+  for (auto &p : w.meetings)
+    if (p->mask & mask)
+      m = p.get();
+  if (m && (m->mask != mask || std::strcmp(m->what, what) || !same(m->site, s))) {
+    report("collective",
+           format("unequal rendezvous in warp %d: %s (mask %08x) at ", t->warp, what, mask) +
+               where(pc) + format(" meets %s (mask %08x) at ", m->what, m->mask) + at(m->site),
+           pc, site_pc(m->site));
+    abandon();
+  }
+  if (!m) {
+    w.meetings.push_back(std::make_unique<Meeting>());
+    m = w.meetings.back().get();
+    m->what = what, m->mask = mask, m->site = s;
+  }
+  m->args[t->lane] = arg, m->threads[t->lane] = t, m->arrived |= bit;
+  if ((m->arrived & mask) == (mask & live_lanes(*t->block, t->warp))) {
+    run(*m);
+    for (int l = 0; l < 32; ++l)
+      if ((m->arrived >> l & 1) && m->threads[l] != t)
+        wake(m->threads[l]);
+    w.meetings.erase(
+        std::find_if(w.meetings.begin(), w.meetings.end(), [&](auto &p) { return p.get() == m; }));
+    return;
+  }
+  park(pc, "warp collective in warp %d (lanes %08x of %08x there)", t->warp, int(m->arrived),
+       int(mask));
+}
+
+void warp_sync(u32 mask, Site s) {
+  meet_warp("syncwarp", mask, s, nullptr, [](Meeting &m) {
+    Clocks all;
+    for (int l = 0; l < 32; ++l)
+      if (m.arrived >> l & 1)
+        all.join(m.threads[l]->c);
+    for (int l = 0; l < 32; ++l)
+      if (m.arrived >> l & 1)
+        m.threads[l]->c.join(all), m.threads[l]->tick();
+  });
+}
+struct Shuffle {
+  u64 in, out;
+  int how, lane, width;
+};
+u64 shuffle(u32 mask, u64 bits, int how, int lane, int width, Site s) {
+  Shuffle x{bits, bits, how, lane, width};
+  meet_warp("shuffle", mask, s, &x, [](Meeting &m) {
+    for (int l = 0; l < 32; ++l) {
+      if (!(m.arrived >> l & 1))
+        continue;
+      auto *x = static_cast<Shuffle *>(m.args[l]);
+      const int base = l / x->width * x->width;
+      int from = x->how == kIndex ? base + (x->lane & (x->width - 1))
+                 : x->how == kXor ? l ^ x->lane
+                 : x->how == kUp  ? l - x->lane
+                                  : l + x->lane;
+      if (x->how == kXor && from >= base + x->width)
+        from = l;
+      if (x->how == kUp && from < base)
+        from = l;
+      if (x->how == kDown && from >= base + x->width)
+        from = l;
+      if (from != l && !(m.arrived >> from & 1)) {
+        report("collective",
+               format("shuffle reads lane %d, which takes no part: ", from) + at(m.site),
+               site_pc(m.site));
+        continue;
+      }
+      x->out = static_cast<Shuffle *>(m.args[from])->in;
+    }
+  });
+  return x.out;
+}
+u32 ballot(u32 mask, bool p, Site s) {
+  u32 x = p;
+  meet_warp("vote", mask, s, &x, [](Meeting &m) {
+    u32 all = 0;
+    for (int l = 0; l < 32; ++l)
+      if ((m.arrived >> l & 1) && *static_cast<u32 *>(m.args[l]))
+        all |= 1u << l;
+    for (int l = 0; l < 32; ++l)
+      if (m.arrived >> l & 1)
+        *static_cast<u32 *>(m.args[l]) = all;
+  });
+  return x;
+}
+u32 active_mask() { return 1u << current->lane; }
+bool elect(u32 mask, Site s) {
+  bool leader = false;
+  meet_warp("elect", mask, s, &leader,
+            [](Meeting &m) { *static_cast<bool *>(m.args[__builtin_ctz(m.arrived)]) = true; });
+  return leader;
+}
+struct Registers {
+  int count;
+  bool up;
+};
+void set_max_registers(int count, bool up, Site s) {
+  Registers r{count, up};
+  const u32 pc = site_pc(s);
+  if (count % 8 || count < 24 || count > 256)
+    report("registers",
+           format("setmaxnreg of %d, not a multiple of 8 in 24..256: ", count) + where(pc), pc);
+  meet_warp("setmaxnreg", ~0u, s, &r, [](Meeting &m) {
+    const int l = __builtin_ctz(m.arrived);
+    auto *r = static_cast<Registers *>(m.args[l]);
+    Block &b = *m.threads[l]->block;
+    b.warps[size_t(m.threads[l]->warp)].registers = r->count;
+    // What the launch gave every warp: 65536 registers shared out, in steps of 8.
+    const int warps = int(b.warps.size()), given = std::min(65536 / (warps * 32) / 8 * 8, 255);
+    int sum = 0, known = 0;
+    for (Warp &w : b.warps)
+      sum += w.registers, known += w.registers != 0;
+    if (known == warps && sum > given * warps)
+      report(
+          "registers",
+          format("setmaxnreg: the warps ask for %d registers a lane in all, the launch gave %d: ",
+                 sum, given * warps) +
+              at(m.site),
+          site_pc(m.site));
+  });
+}
+
+// ---- atomics and fences: edges only where release meets acquire, at a scope that covers both ----
+struct Released {
+  Clock clock;
+  std::vector<u32> times;
+  Thread *by = nullptr;
+  u32 group = 0;
+  Block *block = nullptr;
+  bool on = false;
+};
+static std::unordered_map<Address, std::array<Released, 3>> released; // by scope
+
+static void learn(Clocks &c, const Released &r, Thread *t) {
+  if (r.group == t->block->group->id) {
+    c.g.join(r.clock);
+  } else {
+    c.g.join_foreign(r.group, r.clock.at);
+    if (r.clock.foreign) {
+      Clock only;
+      only.foreign = r.clock.foreign;
+      c.g.join(only);
+    }
+  }
+}
+void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order, Scope, Site s) {
+  const Address a = Address(p);
+  const u32 pc = site_pc(s);
+  if (a % bytes)
+    report("misaligned",
+           format("atomic of %zu bytes at %s: ", bytes, describe(a).c_str()) + where(pc), pc);
+  if (!device_address(a)) {
+    report("out-of-bounds", "atomic outside device memory: " + where(pc), pc);
+    abandon();
+  }
+  if (load && !write)
+    yield_spinning(pc);
+  access_atomic(a, bytes, write, load, pc);
+}
+void atomic_end(const void *p, size_t, bool write, Order o, Scope scope) {
+  Thread *t = current;
+  const Address a = Address(p);
+  auto it = released.find(a);
+  if (it != released.end())
+    for (int sc = 0; sc < 3; ++sc) {
+      const Released &r = it->second[size_t(sc)];
+      if (!r.on)
+        continue;
+      const bool covers =
+          sc == kGpu ||
+          (r.group == t->block->group->id &&
+           (r.block == t->block || (sc == kCluster && r.block->cluster == t->block->cluster)));
+      const bool hears = scope == kGpu || r.group == t->block->group->id;
+      if (!covers || !hears)
+        continue;
+      if (o == kAcquire || o == kAcqRel)
+        learn(t->c, r, t);
+      else
+        learn(t->heard[scope], r, t), t->has_heard[scope] = true;
+    }
+  if (!write)
+    return;
+  auto &slots = released[a];
+  for (int sc = 0; sc < 3; ++sc) {
+    const Clocks *c = nullptr;
+    int reach = sc;
+    if ((o == kRelease || o == kAcqRel) && sc == scope)
+      c = &t->c;
+    else if (t->fenced[sc])
+      c = &t->fence[sc], reach = std::min(sc, int(scope));
+    if (!c)
+      continue;
+    Released &r = slots[size_t(reach)];
+    if (r.on &&
+        r.group != t->block->group->id) { // a release sequence across blocks keeps the earlier part
+      Clock mine = c->g;
+      mine.join_foreign(r.group, r.clock.at);
+      if (r.clock.foreign) {
+        Clock only;
+        only.foreign = r.clock.foreign;
+        mine.join(only);
+      }
+      r.clock = mine;
+    } else {
+      r.clock.join(c->g);
+    }
+    r.on = true, r.by = t, r.group = t->block->group->id, r.block = t->block;
+  }
+  t->tick();
+}
+void fence(Scope scope) {
+  Thread *t = current;
+  for (int sc = 0; sc <= scope; ++sc) {
+    if (t->has_heard[sc])
+      t->c.join(t->heard[sc]);
+    t->fence[sc] = t->c, t->fenced[sc] = true;
+  }
+  t->tick();
+}
+void nanosleep() { yield_spinning(0); }
+void forget_releases() { released.clear(); }
+
+// ---- exit ----
+void thread_exit(Thread *t) {
+  Block &b = *t->block;
+  if (!t->flights.empty() || t->commits != t->waited)
+    report("exit",
+           describe(t) + " ends while its wgmma is in flight, issued at " +
+               where(t->flights.empty() ? 0 : t->flights[0].pc),
+           0);
+  if (t->bulk.slot && (t->bulk.open || t->bulk.waited_read < t->bulk.commits))
+    report("exit",
+           describe(t) + " ends while its bulk store may still read shared memory, issued at " +
+               where(t->bulk.pc),
+           t->bulk.pc);
+  t->done = true;
+  --b.live;
+  Warp &w = b.warps[size_t(t->warp)];
+  // A lane that ends leaves the masks, as on hardware; but who already waits for it was promised
+  // it.
+  for (auto &m : w.meetings)
+    if ((m->mask >> t->lane & 1) && m->arrived)
+      report("collective",
+             format("%s at ", m->what) + at(m->site) +
+                 format(" waits for lane %d, which has ended", t->lane),
+             site_pc(m->site));
+  BlockBarrier &bar = b.barriers[0];
+  if (w.gather.mask && w.gather.mask == live_lanes(b, t->warp))
+    warp_arrives(b, t->warp);
+  if (bar.whole && bar.arrived)
+    bar.expected = b.live;
+  if (bar.whole && bar.arrived && bar.arrived >= b.live)
+    release_barrier(bar);
+  ClusterBarrier &cb = cluster_barrier(&b);
+  cb.now.join(t->c);
+  if (cb.arrived && cb.arrived >= cluster_live(&b))
+    finish_cluster(cb);
+  if (b.live == 0) { // may others still reach into this block?
+    b.exited = true;
+    Clock all;
+    for (Thread *o : b.threads)
+      all.join(o->c.g);
+    for (auto &[slot, last] : b.remote)
+      if (all.get(slot) < last.first)
+        report("exit",
+               format("block (%u,%u,%u) may end before a peer reaches its shared memory at ",
+                      b.index.x, b.index.y, b.index.z) +
+                   where(last.second),
+               last.second);
+  }
+}
+void note_remote(Block *owner, u32 slot, u32 time, u32 pc) {
+  if (owner->exited)
+    report("exit",
+           format("shared memory of block (%u,%u,%u) used after that block ended: ", owner->index.x,
+                  owner->index.y, owner->index.z) +
+               where(pc),
+           pc);
+  auto &last = owner->remote[slot];
+  if (last.first < time)
+    last = {time, pc};
+}
+
+std::string deadlock_text(Group &g) {
+  std::map<std::pair<std::string, u32>, std::vector<Thread *>>
+      by; // whoever waits at one line for one thing
+  for (auto &t : g.threads)
+    if (!t->done)
+      by[{t->spinning     ? ""
+          : t->waiting_at ? describe(t->waiting_at)
+                          : format("%d", t->waiting_for[0]),
+          t->waiting_pc}]
+          .push_back(t.get());
+  std::string s = format("no thread of %zu block(s) can go on:", g.blocks.size());
+  for (auto &[why, ts] : by) {
+    const Thread &t = *ts.back(); // the last to come knows the most
+    const std::string what =
+        t.spinning  ? "polls memory that nobody writes"
+        : t.waiting ? format(t.waiting, t.waiting_for[0], t.waiting_for[1], t.waiting_for[2])
+                    : "?";
+    s += format("\n      %zu thread(s), first %s: %s%s at ", ts.size(), describe(ts[0]).c_str(),
+                what.c_str(), t.waiting_at ? (" of " + describe(t.waiting_at)).c_str() : "") +
+         where(why.second);
+  }
+  for (auto &b : g.blocks)
+    for (int i = 0; i < 16; ++i)
+      if (b->barriers[i].arrived)
+        s += format("\n      barrier %d: %d of %d threads there, first at ", i,
+                    b->barriers[i].arrived, b->barriers[i].expected) +
+             at(b->barriers[i].first);
+  for (auto &b : g.blocks)
+    for (auto &[a, m] : b->mbarriers)
+      if (!m->waiting.empty())
+        s += format("\n      mbarrier %s: phase %lld, %d of %d arrivals pending, %lld bytes "
+                    "pending, last expect at ",
+                    describe(a).c_str(), (long long)m->phase, m->pending, m->count,
+                    (long long)m->tx) +
+             where(m->expect_pc);
+  return s;
+}
+} // namespace emu

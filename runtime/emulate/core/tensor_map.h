@@ -1,0 +1,23 @@
+// The emulator's contents of the opaque 128-byte CUtensorMap.
+#pragma once
+#include <cstdint>
+namespace emu {
+struct TensorMap {
+  uint64_t base;
+  uint32_t dims[5];
+  uint32_t magic;
+  uint64_t strides[4]; // bytes, of dimensions 1..4
+  uint16_t box[5];
+  uint8_t element_strides[5];
+  uint8_t rank, type, element_bytes, swizzle /* 0 none, 1 32, 2 64, 3 128 bytes */, nan_fill;
+};
+static_assert(sizeof(TensorMap) <= 128);
+constexpr uint32_t kTensorMapMagic = 0x7e45a3b1;
+// The byte address with its 16-byte units exchanged as the swizzle mode says.
+inline uint64_t swizzled(uint64_t a, int mode) {
+  return mode == 3   ? a ^ (a >> 3 & 0x70)
+         : mode == 2 ? a ^ (a >> 3 & 0x30)
+         : mode == 1 ? a ^ (a >> 3 & 0x10)
+                     : a;
+}
+} // namespace emu

@@ -1,0 +1,98 @@
+// What emulated device functions call. Plain C++; every function is in the library, so none of it
+// is seen by the access hooks of the kernel's translation unit.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace emu {
+// The line of a call: a defaulted last parameter `Site s = {}`. (g++ 12 takes the line of the
+// declaration when the default is an aggregate, hence the constructor.)
+struct Site {
+  const char *file;
+  int line;
+  constexpr Site(const char *f = __builtin_FILE(), int l = __builtin_LINE()) : file(f), line(l) {}
+};
+
+struct dim3_t {
+  unsigned x = 1, y = 1, z = 1;
+};
+// ---- launch ----
+struct Launch {
+  dim3_t grid, block, cluster;
+  size_t shared = 0;
+  bool cooperative = false;
+  const void *kernel = nullptr;
+};
+int launch(const Launch &l, const std::function<void()> &body);
+void *shared_arena(size_t align);
+uint32_t to_shared(const void *p);
+int report_errors(); // errors so far (printed as they are flushed)
+int report_warnings();
+void set_mode(int mode, uint64_t seed, bool checks);
+
+// ---- barriers and warps ----
+void barrier_sync(int id, int threads, Site s); // threads 0: the whole block
+void barrier_arrive(int id, int threads, Site s);
+void cluster_arrive(Site s);
+void cluster_wait(Site s);
+uint32_t cluster_rank();
+uint32_t map_shared(uint32_t shared, uint32_t rank);
+void warp_sync(uint32_t mask, Site s);
+enum { kIndex, kXor, kUp, kDown };
+uint64_t shuffle(uint32_t mask, uint64_t bits, int how, int lane, int width, Site s);
+uint32_t ballot(uint32_t mask, bool p, Site s);
+uint32_t active_mask();
+bool elect(uint32_t mask, Site s);
+void set_max_registers(int count, bool up, Site s);
+
+// ---- mbarriers ----
+void mbarrier_init(uint32_t bar, uint32_t count, Site s);
+void mbarrier_arrive(uint32_t bar, uint32_t count, int64_t expect, Site s);
+void mbarrier_expect(uint32_t bar, int64_t bytes, Site s);
+void mbarrier_wait(uint32_t bar, uint32_t parity, Site s);
+void fence_barrier_init();
+void fence_proxy_async();
+
+// ---- copies ----
+void cp_async(uint32_t dst, const void *src, int bytes, int valid, Site s);
+void cp_async_commit();
+void cp_async_wait(int pending);
+void tma_load(uint32_t dst, const void *map, uint32_t bar, int rank, const int *at, int mask,
+              Site s);
+void tma_store(const void *map, uint32_t src, int rank, const int *at, Site s);
+void bulk_load(uint32_t dst, const void *src, uint32_t bytes, uint32_t bar, Site s);
+void bulk_store(void *dst, uint32_t src, uint32_t bytes, Site s);
+void bulk_commit();
+void bulk_wait(int pending, bool read_only);
+
+// ---- matrices ----
+void ldmatrix(uint32_t *out, int count, bool trans, uint32_t at, Site s);
+void stmatrix(const uint32_t *in, int count, bool trans, uint32_t at, Site s);
+void mma_m16n8k16(float *d, const uint32_t *a, const uint32_t *b, const float *c, bool bf16,
+                  Site s);
+void wgmma_fence(Site s);
+void wgmma_commit(Site s);
+void wgmma_wait(int pending, Site s);
+void wgmma(float *d, int n, uint64_t desc_a, const uint32_t *a, uint64_t desc_b, int scale_d,
+           bool bf16, bool trans_a, bool trans_b, Site s);
+
+// ---- explicit accesses and atomics ----
+void load(void *out, const void *generic, size_t bytes, bool nc, Site s);
+void load_shared(void *out, uint32_t shared, size_t bytes, Site s);
+void store_shared(uint32_t shared, const void *in, size_t bytes, Site s);
+enum Order { kRelaxed, kAcquire, kRelease, kAcqRel };
+enum Scope { kCta, kCluster, kGpu };
+void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order o, Scope sc, Site s);
+void atomic_end(const void *p, size_t bytes, bool write, Order o, Scope sc);
+void fence(Scope sc);
+void nanosleep();
+
+float half_to_float(uint16_t h);
+uint16_t float_to_half(float f);
+inline float bf16_to_float(uint16_t h) {
+  const uint32_t u = uint32_t(h) << 16;
+  return __builtin_bit_cast(float, u);
+}
+uint16_t float_to_bf16(float f);
+} // namespace emu
