@@ -41,7 +41,7 @@ TEST_CASE("signatures say classes, scopes, types and defaults") {
   const Parameter *b = gemm.parameter("B");
   REQUIRE(b);
   CHECK(b->cls == ArgClass::Tile);
-  CHECK(b->scopes == (GlobalBit | SharedBit | FragmentBit));
+  CHECK(b->scopes == (SharedBit | FragmentBit));
   CHECK(b->types == TypeSet::Number);
   CHECK(b->required);
   const Parameter *pack = gemm.parameter("k_pack");

@@ -1,0 +1,123 @@
+// Values and state of the run-time half: what Runtime.h keeps per kernel, and the native values
+// that stand for parts of buffers.
+#pragma once
+
+#include "elaborate/Runtime.h"
+#include "sema/Builtins.h"
+
+#include <array>
+#include <map>
+#include <unordered_map>
+
+namespace tlc::elaborate {
+
+/// alloc_reducer's buffer: how its values are combined.
+struct ReducerInfo {
+  ir::ReduceOp op = ir::ReduceOp::Sum;
+};
+
+/// Kept per kernel, in KernelState::runtime.
+struct RuntimeState {
+  /// Under which loads and atomics happen: the left sides of `and`, `or` and ternaries around the
+  /// expression being evaluated. Null: always.
+  ir::Expr predicate;
+  /// Statements that a lazily evaluated expression may not contain are refused with this word:
+  /// "and", "a ternary". Empty outside.
+  std::string lazyWord;
+  unsigned mapDepth = 0;     ///< inside T.Parallel
+  unsigned loopDepth = 0;    ///< run-time loops that `break` may leave
+  bool breakAllowed = false; ///< the innermost of them is none of T.Parallel, T.vectorized
+  std::int64_t roleFirst = 0;
+  ir::RoleStmt *role = nullptr; ///< innermost T.ws
+  std::unordered_map<const ir::Buffer *, ReducerInfo> reducers;
+  std::unordered_map<const ir::Buffer *, ir::Expr> cellOfConstants;
+  /// T.empty results in the order of their creation.
+  std::vector<ir::Buffer *> empties;
+  /// Parameters whose annotation is still to come (eager kernels) do not stand in here.
+  std::map<std::string, ir::Buffer *> tensors;
+  unsigned unnamed = 0;
+};
+
+inline RuntimeState &state(Elaborator &e) { return *e.kernel->runtime; }
+/// Whether statements can be made here; reports `what` outside of T.Kernel.
+bool requireLaunch(Elaborator &e, SourceRange range, std::string_view what);
+
+/// Evaluates in such a way that loads happen only where `condition` holds.
+class LazyScope {
+public:
+  LazyScope(Elaborator &e, ir::Expr condition, std::string word);
+  ~LazyScope();
+  LazyScope(const LazyScope &) = delete;
+  LazyScope &operator=(const LazyScope &) = delete;
+
+private:
+  RuntimeState *runtime = nullptr;
+  ir::Expr previous;
+  std::string previousWord;
+};
+
+/// `A[i, j]`: not read yet. A tile op takes it as the corner of a region.
+struct ElementValue : NativeObject {
+  ir::Element element;
+  SourceRange range;
+  /// Vector access `A[T.Ramp(...)]`: lanes of the value; 1 otherwise.
+  unsigned lanes = 1;
+  std::string typeName() const override { return "element of `" + element.buffer->name + "`"; }
+  bool isRuntime() const override { return true; }
+  std::optional<Value> attribute(Elaborator &, std::string_view, SourceRange) override;
+};
+
+/// `A[a:b, c]`: an operand of tile ops.
+struct RegionValue : NativeObject {
+  ir::Region region;
+  SourceRange range;
+  std::string typeName() const override { return "region of `" + region.buffer->name + "`"; }
+  std::optional<Value> attribute(Elaborator &, std::string_view, SourceRange) override;
+};
+
+/// `T.Tensor((M, N), dtype)` and its relatives, as an annotation.
+struct TensorType : NativeObject {
+  enum class Kind : std::uint8_t { Tensor, Pointer, MacroTile } kind = Kind::Tensor;
+  std::vector<ir::Expr> shape, strides; ///< strides empty: row-major
+  DType dtype;
+  SourceRange range;
+  std::string typeName() const override { return "tensor type"; }
+  std::optional<Value> attribute(Elaborator &, std::string_view, SourceRange) override;
+};
+
+/// A parameter of type T.ptr.
+struct PointerValue : NativeObject {
+  ir::Buffer *buffer = nullptr;
+  std::string typeName() const override { return "pointer"; }
+};
+
+/// Names of T, once per elaboration.
+struct Language {
+  std::unordered_map<std::string, Value> names;
+  ClassObject *warpPolicy = nullptr;
+};
+Language &language(Elaborator &e);
+
+// ---- Buffers (BufferAccess.cpp)
+
+ir::Expr load(Elaborator &, const ir::Element &, unsigned lanes, SourceRange range,
+              std::string_view hint = {});
+void store(Elaborator &, const ir::Element &, const Value &, SourceRange range);
+/// `base[index]`, where base is a buffer: an ElementValue or a RegionValue.
+Value indexBuffer(Elaborator &, ir::Buffer &, const Value &index, const ast::Expr *node,
+                  SourceRange range);
+/// Provably outside; reports and returns false for memory of the block, warns for tensors.
+bool checkIndex(Elaborator &, const ir::Buffer &, unsigned dim, ir::Expr index, SourceRange range);
+/// Offsets and extents together, per dim.
+bool checkRegion(Elaborator &, const ir::Region &, SourceRange range);
+/// "`A` (128, 32)".
+std::string describe(const ir::Buffer &);
+std::string shapeText(std::span<const ir::Expr> extents);
+std::string text(ir::Expr e);
+/// target = value, both tiles; in memory of one thread a loop of the thread.
+void copyRegions(Elaborator &, const Value &value, SourceRange valueRange, const ir::Region &target,
+                 SourceRange targetRange);
+/// A new buffer and its alloc statement. The name is given when it is bound.
+ir::Buffer &allocate(Elaborator &, ir::Scope, DType, std::vector<ir::Expr> shape, SourceRange);
+
+} // namespace tlc::elaborate
