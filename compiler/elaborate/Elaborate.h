@@ -41,8 +41,8 @@ struct ElaborateResult {
 /// through `diagnostics`; after errors the result holds the kernels that had none.
 /// `context` owns the expressions of the result, `module` and imported files must outlive nothing:
 /// the result does not refer to them.
-ElaborateResult elaborate(const ast::Module &module, SourceManager &sources,
-                          DiagnosticEngine &diagnostics, const Target &target, ir::Context &context,
-                          const ElaborateOptions &options);
+ElaborateResult elaborateModule(const ast::Module &module, SourceManager &sources,
+                                DiagnosticEngine &diagnostics, const Target &target,
+                                ir::Context &context, const ElaborateOptions &options);
 
 } // namespace tlc

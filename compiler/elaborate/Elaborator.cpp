@@ -45,7 +45,8 @@ void staleName(Elaborator &e, Slot &slot, const std::string &name, SourceRange r
   bool rebound = slot.staleness == Staleness::Rebound;
   e.report(rebound ? diag::ReboundInRuntimeRegion : diag::BoundInRuntimeRegion, range, name)
       .label(slot.range, "bound here")
-      .help("declare `" + name + " = T.alloc_var(dtype)` before the loop or branch and assign to it");
+      .help("declare `" + name +
+            " = T.alloc_var(dtype)` before the loop or branch and assign to it");
   slot.value = Value::error(); // said once
   slot.staleness = Staleness::Fresh;
 }
@@ -338,8 +339,8 @@ std::optional<DType> Elaborator::toDType(const Value &value, SourceRange range,
     report(diag::NotADType, range, what, repr(value), didYouMeanText(text, names));
     return std::nullopt;
   }
-  report(diag::NotADType, range, what,
-         value.isDType() ? repr(value) : typeNameWithArticle(value), "");
+  report(diag::NotADType, range, what, value.isDType() ? repr(value) : typeNameWithArticle(value),
+         "");
   return std::nullopt;
 }
 

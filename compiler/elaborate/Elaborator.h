@@ -95,8 +95,8 @@ public:
 
   // ---- Expressions
   Value eval(const ast::Expr &expr);
-  /// Evaluated and pinned: what a name would be bound to.
-  Value evalPinned(const ast::Expr &expr);
+  /// Evaluated and pinned: what a name would be bound to. What T.alloc_var just made stays a cell.
+  Value evalPinned(const ast::Expr &expr, std::string_view hint = {});
   /// As a compile-time condition; nullopt after an error (reported) or poison.
   std::optional<bool> evalCondition(const ast::Expr &expr);
   /// Python truth of a compile-time value. Run-time values: nullopt without a report.

@@ -22,13 +22,16 @@ struct Elaborator::Parts {
   unsigned tryDepth = 0;
 
   std::vector<Define> defines;
+  std::set<std::string> asked;        ///< names that something wanted a value for
+  std::vector<std::string> unitNames; ///< of the kernel at work: what KERNEL. may say
 
-  std::map<std::string, ModuleObject *> files;  // by path
-  std::map<std::string, ModuleObject *> shims;  // by dotted name
-  std::vector<ModuleObject *> importing;        // innermost last
+  std::map<std::string, ModuleObject *> files; // by path
+  std::map<std::string, ModuleObject *> shims; // by dotted name
+  std::vector<ModuleObject *> importing;       // innermost last
   std::vector<std::unique_ptr<ast::Module>> trees;
-  std::vector<std::string> imported;            // paths, in order
+  std::vector<std::string> imported; // paths, in order
   ModuleObject *mainModule = nullptr;
+  ir::Expr multiprocessors;                           ///< null until asked for
   std::map<std::string, Value, std::less<>> language; // cached attributes of T
 };
 

@@ -18,9 +18,7 @@ namespace {
 
 // ---- Loops
 
-bool runtimeControl(Elaborator &e) {
-  return e.kernel && e.regions.size() > e.frame().firstRegion;
-}
+bool runtimeControl(Elaborator &e) { return e.kernel && e.regions.size() > e.frame().firstRegion; }
 
 void bindErrors(Elaborator &e, const ast::Block &block) {
   std::unordered_set<std::string> names;
@@ -192,8 +190,7 @@ Flow execWithItems(Elaborator &e, const ast::With &stmt, std::size_t first) {
       static_cast<NativeObject *>(context.asObject())->runWith(e, item, bind, body))
     return flow;
   if (context.is(ValueKind::Instance)) {
-    if (auto entered =
-            callSpecial(e, context, "__enter__", {}, item.contextExpr->range)) {
+    if (auto entered = callSpecial(e, context, "__enter__", {}, item.contextExpr->range)) {
       bind(*entered);
       body();
       Value none = Value::none();
@@ -210,8 +207,8 @@ Flow execWithItems(Elaborator &e, const ast::With &stmt, std::size_t first) {
     if (context.isPoison())
       e.poisonError(context, item.contextExpr->range, "what `with` does cannot be told");
     else
-      e.report(diag::WrongType, item.contextExpr->range, "what follows `with`",
-               "a context manager", typeNameWithArticle(context));
+      e.report(diag::WrongType, item.contextExpr->range, "what follows `with`", "a context manager",
+               typeNameWithArticle(context));
   }
   bind(Value::error());
   body();
@@ -224,13 +221,7 @@ void execAssign(Elaborator &e, const ast::Assign &stmt) {
   std::string hint;
   if (auto *name = stmt.targets[0]->as<ast::Name>())
     hint = name->id;
-  Value value = e.eval(*stmt.value);
-  bool toCell = false;
-  if (!hint.empty())
-    if (Slot *slot = e.frame().scope->find(hint))
-      toCell = slot->bound && slot->value.isCell();
-  if (!toCell)
-    value = pin(e, value, hint, stmt.value->range);
+  Value value = e.evalPinned(*stmt.value, hint);
   for (const ast::Expr *target : stmt.targets)
     e.assign(*target, value, stmt.value->range);
 }
@@ -254,13 +245,11 @@ void augAssignName(Elaborator &e, const ast::AugAssign &stmt, const ast::Name &n
   }
   if (stmt.op == ast::BinaryOperator::BitOr && old.is(ValueKind::Dict) &&
       right.is(ValueKind::Dict)) {
-    right.as<DictObject>()->table.forEach([&](const Value &key, const Value &value) {
-      old.as<DictObject>()->table.set(key, value);
-    });
+    right.as<DictObject>()->table.forEach(
+        [&](const Value &key, const Value &value) { old.as<DictObject>()->table.set(key, value); });
     return;
   }
-  Value result =
-      e.binary(stmt.op, old, right, stmt.target->range, stmt.value->range, stmt.range);
+  Value result = e.binary(stmt.op, old, right, stmt.target->range, stmt.value->range, stmt.range);
   if (slot && slot->bound && slot->value.isCell()) {
     if (!result.isError())
       storeCell(e, *slot->value.asBuffer(), result, stmt.range);
@@ -276,8 +265,7 @@ void execAugAssign(Elaborator &e, const ast::AugAssign &stmt) {
     Value base = e.eval(*attr->value);
     Value old = e.attribute(base, attr->attr.id, attr->attr.range, attr->range);
     Value right = e.eval(*stmt.value);
-    Value result =
-        e.binary(stmt.op, old, right, stmt.target->range, stmt.value->range, stmt.range);
+    Value result = e.binary(stmt.op, old, right, stmt.target->range, stmt.value->range, stmt.range);
     e.setAttribute(base, attr->attr.id, pin(e, result, attr->attr.id, stmt.range),
                    stmt.target->range);
     return;
@@ -302,8 +290,7 @@ void execAnnAssign(Elaborator &e, const ast::AnnAssign &stmt) {
   if (!name || !stmt.simple || !inKernel) {
     // Outside kernels annotations say nothing.
     if (stmt.value)
-      e.assign(*stmt.target, pin(e, e.eval(*stmt.value), name ? name->id : "", stmt.value->range),
-               stmt.value->range);
+      e.assign(*stmt.target, e.evalPinned(*stmt.value, name ? name->id : ""), stmt.value->range);
     return;
   }
   Value value;
@@ -446,8 +433,7 @@ Flow execTry(Elaborator &e, const ast::Try &stmt) {
       if (e.diagnostics.errorCount() > mark.errors && !stmt.handlers.empty()) {
         const Diagnostic &first = e.diagnostics.diagnostics()[mark.records];
         RaisedException exception{
-            exceptionValue(e, Value::object(exceptionClass(e, exceptionOf(first.id))),
-                           first.range),
+            exceptionValue(e, Value::object(exceptionClass(e, exceptionOf(first.id))), first.range),
             first.range};
         e.diagnostics.rollback(mark);
         throw exception;
@@ -659,8 +645,7 @@ Flow execReturn(Elaborator &e, const ast::Return &stmt) {
     e.report(diag::ReturnInRuntimeRegion, stmt.range);
     return Flow::Return;
   }
-  frame.returned =
-      stmt.value ? pin(e, e.eval(*stmt.value), "", stmt.value->range) : Value::none();
+  frame.returned = stmt.value ? e.evalPinned(*stmt.value) : Value::none();
   frame.returnRange = stmt.value ? stmt.value->range : stmt.range;
   return Flow::Return;
 }
@@ -821,7 +806,8 @@ void Elaborator::assign(const ast::Expr &target, Value value, SourceRange valueR
         storeCell(*this, *slot->value.asBuffer(), value, valueRange);
       return;
     }
-    if (!frame().function && frame().scope->module)
+    if (!frame().function && frame().scope->module &&
+        frame().scope->module->globals == frame().scope)
       value = overrideGlobal(name.id, value);
     bindName(name.id, value, name.range);
     return;
@@ -830,8 +816,7 @@ void Elaborator::assign(const ast::Expr &target, Value value, SourceRange valueR
     return assignSequence(*this, target.as<ast::Tuple>()->elements, value, valueRange,
                           target.range);
   case ast::ExprKind::List:
-    return assignSequence(*this, target.as<ast::List>()->elements, value, valueRange,
-                          target.range);
+    return assignSequence(*this, target.as<ast::List>()->elements, value, valueRange, target.range);
   case ast::ExprKind::Starred:
     return assign(*target.as<ast::Starred>()->value, value, valueRange);
   case ast::ExprKind::Attribute: {

@@ -320,9 +320,9 @@ std::string reprOfDouble(double value) {
   // Shortest text that reads back the same, in Python's choice of notation.
   double magnitude = std::fabs(value);
   bool scientific = value != 0 && (magnitude < 1e-4 || magnitude >= 1e16);
-  auto result = std::to_chars(buffer, buffer + sizeof buffer, value,
-                              scientific ? std::chars_format::scientific
-                                         : std::chars_format::fixed);
+  auto result =
+      std::to_chars(buffer, buffer + sizeof buffer, value,
+                    scientific ? std::chars_format::scientific : std::chars_format::fixed);
   std::string text(buffer, result.ptr);
   if (!scientific && text.find('.') == std::string::npos)
     text += ".0";
@@ -565,8 +565,8 @@ bool equal(const Value &a, const Value &b) {
   }
   case ValueKind::Range: {
     const auto *x = a.as<RangeObject>(), *y = b.as<RangeObject>();
-    return x->size() == y->size() && (x->size() == 0 || (x->start == y->start &&
-                                                         (x->size() == 1 || x->step == y->step)));
+    return x->size() == y->size() &&
+           (x->size() == 0 || (x->start == y->start && (x->size() == 1 || x->step == y->step)));
   }
   case ValueKind::Instance: {
     auto *x = a.as<InstanceObject>(), *y = b.as<InstanceObject>();
@@ -602,8 +602,7 @@ bool hashable(const Value &value) {
         return false;
     return true;
   case ValueKind::Instance:
-    return !value.as<InstanceObject>()->cls->isDataclass ||
-           value.as<InstanceObject>()->cls->frozen;
+    return !value.as<InstanceObject>()->cls->isDataclass || value.as<InstanceObject>()->cls->frozen;
   default:
     return true;
   }
