@@ -8,12 +8,55 @@
 #include <iostream>
 #include <new>
 
+#include <csignal>
 #include <pthread.h>
+#include <unistd.h>
 
 namespace tlc {
 namespace {
 
 constexpr int internalErrorStatus = 70;
+
+// What a crash handler may read: set once, before any work.
+Session *crashed = nullptr;
+
+void put(std::string_view text) {
+  if (::write(STDERR_FILENO, text.data(), text.size()) < 0)
+    return; // nobody is left to be told
+}
+
+// A crash is a fault of tlc and is reported like any other, as far as a signal handler can.
+extern "C" void onCrash(int signal) {
+  put("error[TL9001]: internal error: ");
+  put(signal == SIGSEGV || signal == SIGBUS ? "bad memory access or out of stack"
+      : signal == SIGABRT                   ? "aborted"
+                                            : "bad instruction or arithmetic");
+  if (crashed && !crashed->step.empty()) {
+    put(", in ");
+    put(crashed->step);
+  }
+  if (crashed && !crashed->kernel.empty()) {
+    put(", kernel ");
+    put(crashed->kernel);
+  }
+  put("\n");
+  ::_exit(internalErrorStatus);
+}
+
+// For this thread, with a stack of its own: the usual one may be what ran out.
+void reportCrashes(Session &session) {
+  crashed = &session;
+  static char stack[64 * 1024];
+  stack_t alternate{};
+  alternate.ss_sp = stack;
+  alternate.ss_size = sizeof stack;
+  ::sigaltstack(&alternate, nullptr);
+  struct sigaction action {};
+  action.sa_handler = onCrash;
+  action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    ::sigaction(signal, &action, nullptr);
+}
 
 int runVerb(Session &session) {
   switch (session.options.verb) {
@@ -51,6 +94,9 @@ int run(std::vector<std::string> arguments) {
     session.printDiagnostics();
     return *parsed.exit;
   }
+#if !defined(__SANITIZE_ADDRESS__) // which reports crashes better
+  reportCrashes(session);
+#endif
   try {
     session.configurePaths();
     session.configureDiagnostics();
