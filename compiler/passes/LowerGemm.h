@@ -1,0 +1,48 @@
+// What the gemm lowerings share. See LowerGemm.cpp.
+#pragma once
+
+#include "ir/Builder.h"
+#include "passes/GemmLayouts.h"
+#include "passes/Pass.h"
+#include "passes/Registers.h"
+
+namespace tlc::passes {
+
+/// One gemm, about to be lowered in its role.
+struct GemmContext {
+  ir::Builder &b;
+  const ir::GemmStmt &gemm;
+  const Target &target;
+  GemmShape shape;
+  GemmGrid grid;
+  ir::Expr thread;   ///< in its role, from 0
+  Index threads = 1; ///< of the role
+
+  ir::Context &context() const { return b.context(); }
+  const ir::Region &region(Side side) const { return side == Side::A ? gemm.a : gemm.b; }
+  bool kFirst(Side side) const { return passes::kFirst(gemm, side); }
+  Index rows(Side side) const { return side == Side::A ? shape.m : shape.n; }
+};
+
+/// The physical element of a shared region that `access`, with inputs named and ordered as in
+/// `inputs`, points to: access gives tile coordinates d0, d1. Coordinates at or beyond `limits` are
+/// pulled back to the last legal one; limits of 0 need no care.
+ir::Element sharedElement(const GemmContext &g, const ir::Region &region, const Layout &access,
+                          const std::vector<ir::Expr> &inputs, const std::vector<Index> &limits);
+
+/// The offset part of sharedElement as a layout, if indices are constants and digits fit; for
+/// vector widths.
+std::optional<Layout> sharedOffsets(const ir::Region &region, const Layout &access);
+
+/// Calls `f(i)` for 0 .. count, in a loop that the downstream compiler unrolls.
+void unrolledLoop(ir::Builder &b, const char *name, Index count,
+                  const std::function<void(ir::Expr)> &f);
+
+/// Statements that set the accumulators to zero where the gemm says so.
+void clearAccumulators(const GemmContext &g, ir::Buffer &c, Index registers,
+                       const RegisterMap &map);
+
+void lowerMatrixGemm(const GemmContext &g);
+void lowerScalarGemm(const GemmContext &g);
+
+} // namespace tlc::passes
