@@ -74,11 +74,7 @@ Flow kernelWhile(Elaborator &e, const ast::While &node) {
     return Flow::Next;
   }
   LoopScope loop(e, true);
-  e.builder().in(stmt.body, [&] {
-    e.enterRegion(true);
-    e.execBlock(node.body);
-    e.leaveRegion();
-  });
+  e.builder().in(stmt.body, [&] { e.runtimeLoop([&] { e.execBlock(node.body); }); });
   return Flow::Next;
 }
 
@@ -184,19 +180,8 @@ Value callMacro(Elaborator &e, FunctionObject &macro, CallArgs &args) {
   Scope *scope = e.bindParameters(macro, args);
   if (!scope)
     return Value::error();
-  DiagnosticEngine::Context where(e.diagnostics, args.range, "in the macro `" + macro.name + "`");
-  auto frame = std::make_unique<Frame>();
-  frame->function = &macro;
-  frame->scope = scope;
-  frame->inKernel = true;
-  frame->isMacro = true;
-  frame->firstRegion = e.regions.size();
-  frame->callRange = args.range;
   SourceRange saved = e.builder().range;
-  e.frames.push_back(std::move(frame));
-  e.execBlock(macro.def->body);
-  Value result = e.frames.back()->returned;
-  e.frames.pop_back();
+  Value result = e.runBody(macro, scope, true, true, args.range);
   e.builder().range = saved;
   return result;
 }
