@@ -238,6 +238,9 @@ const Dialect &dialectOf(Family family) {
 bool isHalf(DType dtype) {
   return dtype.scalar == Scalar::Float16 || dtype.scalar == Scalar::BFloat16;
 }
+std::string_view halfName(DType dtype) {
+  return dtype.scalar == Scalar::Float16 ? "half" : "bfloat16";
+}
 bool isSmallFloat(DType dtype) { return dtype.isFloat() && dtype.bits() <= 8; }
 bool isPacked(DType dtype) { return dtype.bits() == 4; }
 

@@ -47,6 +47,8 @@ std::string valueType(const Dialect &dialect, DType dtype);
 
 /// float16, bfloat16.
 bool isHalf(DType dtype);
+/// "half" or "bfloat16": the runtime's sections for it.
+std::string_view halfName(DType dtype);
 /// Floats stored narrower than float that are no halves.
 bool isSmallFloat(DType dtype);
 /// int4, uint4, float4: two to a byte.

@@ -15,6 +15,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
 endif()
 
 file(GLOB_RECURSE runtime_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/runtime/*.h ${PROJECT_SOURCE_DIR}/runtime/*.cuh)
+list(FILTER runtime_files EXCLUDE REGEX "/runtime/emulate/")
 set(runtime_source ${CMAKE_CURRENT_BINARY_DIR}/RuntimeFiles.cpp)
 add_custom_command(OUTPUT ${runtime_source}
   COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR}/runtime -DOUT=${runtime_source} -P ${CMAKE_CURRENT_LIST_DIR}/EmbedRuntime.cmake

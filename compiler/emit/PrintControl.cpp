@@ -15,10 +15,8 @@ void StmtPrinter::atomic(const AtomicStmt &stmt) {
   constexpr std::string_view scopes[] = {"block", "cluster", "device", "system"};
   std::string text =
       exprs.runtimeName("atomic_" + std::string(ops[static_cast<unsigned>(stmt.op)]));
-  if (stmt.value && stmt.value.dtype().isVector()) {
-    bool pair = isHalf(stmt.value.dtype()) && stmt.value.dtype().lanes == 2;
-    runtime.use(pair ? "atomic_add_half2" : "atomic_add_vec");
-  }
+  if (stmt.value && stmt.value.dtype().isVector())
+    runtime.use("atomic_add_vec");
   if (stmt.order != MemoryOrder::Relaxed || stmt.scope != MemoryScope::Device) {
     runtime.use("order");
     text += "<tlc::order::" + std::string(orders[static_cast<unsigned>(stmt.order)]);

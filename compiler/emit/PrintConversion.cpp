@@ -13,8 +13,9 @@ using ir::MathFn;
 std::string ExprPrinter::toFloat(DType dtype, const std::string &text) {
   if (!isHalf(dtype) && !isSmallFloat(dtype))
     return text;
-  runtime.use("to_float");
-  if (isSmallFloat(dtype)) {
+  if (isHalf(dtype)) {
+    runtime.use(halfName(dtype));
+  } else {
     std::string name(smallFloatName(dtype));
     runtime.use("to_float_" + name.substr(name.find('_') + 1));
   }
@@ -71,6 +72,8 @@ ExprPrinter::Text ExprPrinter::cast(Expr e, unsigned lane) {
     value = toFloat(from, value);
   else if (!from.isFloat() || (fromDouble && (!isHalf(to) || e->saturates())))
     value = "float(" + value + ")";
+  else if (fromDouble)
+    runtime.use("to_" + std::string(halfName(to)) + "_double");
   return {fromFloat(to, value, e->saturates())};
 }
 

@@ -61,10 +61,8 @@ std::string ExprPrinter::runtimeName(std::string_view name) {
 std::string ExprPrinter::storageOf(DType dtype) {
   if (!isPacked(dtype) && isSmallFloat(dtype))
     runtime.use(smallFloatName(dtype));
-  if (dialect.family == Family::Cpu && isHalf(dtype))
-    runtime.use(dtype.scalar == Scalar::Float16 ? "float16" : "bfloat16");
-  if (dialect.family != Family::Cpu && isHalf(dtype))
-    runtime.use("to_float"); // brings the vendor's header
+  if (isHalf(dtype))
+    runtime.use(halfName(dtype));
   return storageType(dialect, dtype);
 }
 
@@ -200,7 +198,13 @@ std::string ExprPrinter::argument(Expr e, unsigned lane) {
 }
 
 std::string ExprPrinter::callRuntime(std::string_view name, Expr e, unsigned lane) {
-  std::string text = runtimeName(name);
+  DType of = e->operands[0].dtype();
+  std::string text = "tlc::" + std::string(name);
+  if (isHalf(of) && name != "min" && name != "max" && name != "abs")
+    runtime.use(std::string(name) + "_" + std::string(halfName(of)));
+  else
+    runtime.use(name);
+  storageOf(of); // overloads come with their type
   if (onHost && e->operands[0].dtype().isInteger())
     text += "<int64_t>";
   text += "(";

@@ -15,14 +15,14 @@ std::vector<std::string_view> fileOrder(Family family) {
                                          "portable/narrow.h", "portable/host.h"};
   if (family == Family::Cuda)
     for (std::string_view name :
-         {"cuda/base.cuh", "cuda/convert.cuh", "cuda/math.cuh", "cuda/copy.cuh", "cuda/warp.cuh",
-          "cuda/matrix.cuh", "cuda/barrier.cuh", "cuda/atomic.cuh", "cuda/debug.cuh",
-          "cuda/launch.cuh"})
+         {"cuda/base.cuh", "cuda/half.cuh", "cuda/bfloat16.cuh", "cuda/convert.cuh",
+          "cuda/math.cuh", "cuda/copy.cuh", "cuda/warp.cuh", "cuda/matrix.cuh", "cuda/barrier.cuh",
+          "cuda/atomic.cuh", "cuda/debug.cuh", "cuda/launch.cuh"})
       order.push_back(name);
   if (family == Family::Cpu)
     for (std::string_view name :
-         {"cpu/base.h", "cpu/convert.h", "cpu/math.h", "cpu/copy.h", "cpu/atomic.h", "cpu/gemm.h",
-          "cpu/debug.h", "cpu/pool.h", "cpu/exec.h"})
+         {"cpu/base.h", "cpu/half.h", "cpu/bfloat16.h", "cpu/convert.h", "cpu/math.h", "cpu/copy.h",
+          "cpu/atomic.h", "cpu/gemm.h", "cpu/debug.h", "cpu/pool.h", "cpu/exec.h"})
       order.push_back(name);
   return order;
 }
@@ -111,8 +111,13 @@ void RuntimeLibrary::addFile(const RuntimeFile &file) {
     RuntimeSection section;
     section.file = file.name;
     section.includes = includes;
-    forEachWord(file.text.substr(names, line - names),
+    std::string_view marker = file.text.substr(names, line - names);
+    std::size_t colon = marker.find(':');
+    forEachWord(marker.substr(0, colon),
                 [&](std::string_view word) { section.names.push_back(word); });
+    if (colon != marker.npos)
+      forEachWord(marker.substr(colon),
+                  [&](std::string_view word) { section.with.push_back(word); });
     TLC_CHECK(!section.names.empty(), "a section of the runtime has no name");
     at = next;
     if (section.names[0] == "end")
@@ -126,7 +131,7 @@ void RuntimeLibrary::addFile(const RuntimeFile &file) {
     section.text = trimmed(section.text);
     for (std::string_view name : section.names)
       TLC_CHECK(index.emplace(name, static_cast<unsigned>(all.size())).second,
-                "a function of the runtime is defined twice");
+                "the runtime defines " + std::string(name) + " twice");
     all.push_back(std::move(section));
   }
 }
@@ -135,10 +140,14 @@ void RuntimeLibrary::findNeeds(unsigned section) {
   std::vector<unsigned> &needs = all[section].needs;
   forEachWord(all[section].text, [&](std::string_view word) {
     auto found = index.find(word);
+    const std::vector<std::string_view> &with = all[section].with;
     if (found == index.end() || found->second == section ||
+        std::find(with.begin(), with.end(), word) != with.end() ||
         std::find(needs.begin(), needs.end(), found->second) != needs.end())
       return;
-    TLC_CHECK(found->second < section, "a section of the runtime uses a later one");
+    TLC_CHECK(found->second < section, "section " + std::string(all[section].names[0]) +
+                                           " of the runtime uses a later one, " +
+                                           std::string(word));
     needs.push_back(found->second);
   });
 }
@@ -152,13 +161,23 @@ void RuntimeUse::use(std::string_view name) {
 
 std::vector<bool> RuntimeUse::closure() const {
   std::vector<bool> in(library.all.size());
-  // Needs point backwards, so one sweep from the end finds all.
-  for (std::size_t i = library.all.size(); i-- > 0;) {
-    if (!in[i] && !used.contains(static_cast<unsigned>(i)))
-      continue;
-    in[i] = true;
-    for (unsigned need : library.all[i].needs)
-      in[need] = true;
+  for (unsigned number : used)
+    in[number] = true;
+  for (bool grew = true; grew;) {
+    grew = false;
+    // Needs point backwards, so one sweep from the end finds all.
+    for (std::size_t i = library.all.size(); i-- > 0;)
+      if (in[i])
+        for (unsigned need : library.all[i].needs)
+          in[need] = true;
+    for (std::size_t i = 0; i < library.all.size(); ++i) {
+      const std::vector<std::string_view> &with = library.all[i].with;
+      if (in[i] || with.empty())
+        continue;
+      in[i] = std::all_of(with.begin(), with.end(),
+                          [&](std::string_view name) { return in[library.index.at(name)]; });
+      grew |= in[i];
+    }
   }
   return in;
 }

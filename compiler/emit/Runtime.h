@@ -21,9 +21,11 @@ struct RuntimeFile {
 std::span<const RuntimeFile> runtimeFiles();
 
 /// A piece of a runtime file from one `//@ name...` line to the next: what is pasted as a whole.
+/// `//@ min_half : min half` is an overload that comes along where both `min` and `half` are used.
 struct RuntimeSection {
   std::string_view file;
   std::vector<std::string_view> names;    ///< what it defines; the first one names it
+  std::vector<std::string_view> with;     ///< if not empty: pasted where all of these are
   std::string_view text;                  ///< without the marker line
   std::vector<unsigned> needs;            ///< other sections of the library, by index
   std::vector<std::string_view> includes; ///< system headers of its file

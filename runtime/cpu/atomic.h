@@ -11,11 +11,6 @@ namespace tlc {
 enum class order { relaxed, consume, acquire, release, acq_rel, seq_cst };
 enum class scope { block, cluster, device, system };
 
-//@ plus
-template <class T> inline T plus(T a, T b) { return T(a + b); }
-inline float16 plus(float16 a, float16 b) { return add(a, b); }
-inline bfloat16 plus(bfloat16 a, bfloat16 b) { return add(a, b); }
-
 //@ word_of
 // The integer of the same size.
 template <int Bytes> struct word_of;
@@ -26,7 +21,7 @@ template <> struct word_of<8> { using type = uint64_t; };
 
 //@ memory_order
 // What __atomic functions call an order; `failed`: of a comparison that finds another value.
-constexpr int memory_order(order o, bool failed = false) {
+[[maybe_unused]] constexpr int memory_order(order o, bool failed = false) {
   return o == order::relaxed   ? __ATOMIC_RELAXED
          : o == order::release ? (failed ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
          : o == order::acq_rel ? (failed ? __ATOMIC_ACQUIRE : __ATOMIC_ACQ_REL)
@@ -52,7 +47,7 @@ inline T atomic_add(T *p, T value) {
   return atomic_update<Order>(p, [=](T seen) { return plus(seen, value); });
 }
 
-//@ atomic_add_vec atomic_add_half2
+//@ atomic_add_vec
 // Each element on its own.
 template <order Order = order::relaxed, scope Scope = scope::device, class T, int N>
 inline vec<T, N> atomic_add(T *p, const vec<T, N> &value) {

@@ -24,7 +24,18 @@
 #define TLC_UNROLL(n)
 #endif
 
-//@ TLC_DEVICE
-#define TLC_DEVICE inline
+namespace tlc {
+
+//@ narrow_once
+// A double as a float from which a second rounding cannot go wrong: the last digit stands for all that
+// is lost.
+TLC_FN float narrow_once(double x) {
+  const float near = float(x);
+  if (double(near) == x || near != near || near - near != 0)
+    return near;
+  const float toward = std::fabs(double(near)) > std::fabs(x) ? std::nextafterf(near, 0.0f) : near;
+  return bit_cast<float>(bit_cast<uint32_t>(toward) | 1u);
+}
 
 //@ end
+} // namespace tlc

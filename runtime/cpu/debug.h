@@ -10,7 +10,7 @@ namespace tlc {
 
 //@ check
 // Ends the process if a condition that the program asserts does not hold.
-inline void check(bool holds, const char *message) {
+TLC_FN void check(bool holds, const char *message) {
   if (!holds) {
     fprintf(stderr, "%s\n", message);
     abort();
@@ -18,19 +18,20 @@ inline void check(bool holds, const char *message) {
 }
 
 //@ print_value
-inline void print_value(const char *message, int64_t value) {
-  printf("%s%lld\n", message, (long long)value);
+template <class T> inline void print_value(const char *message, T value) {
+  if constexpr (T(0.5) != T(0))
+    printf("%s%g\n", message, double(value));
+  else if constexpr (T(0) - T(1) > T(0))
+    printf("%s%llu\n", message, (unsigned long long)value);
+  else
+    printf("%s%lld\n", message, (long long)value);
 }
-inline void print_value(const char *message, uint64_t value) {
-  printf("%s%llu\n", message, (unsigned long long)value);
-}
-inline void print_value(const char *message, double value) { printf("%s%g\n", message, value); }
 
 //@ print_text
-inline void print_text(const char *message) { printf("%s\n", message); }
+TLC_FN void print_text(const char *message) { printf("%s\n", message); }
 
 //@ print_element
-inline void print_element(const char *name, int64_t index, double value) {
+TLC_FN void print_element(const char *name, int64_t index, double value) {
   printf("%s[%lld] = %g\n", name, (long long)index, value);
 }
 

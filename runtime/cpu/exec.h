@@ -14,7 +14,7 @@ struct device_limits {
 };
 
 //@ query
-inline tlc_status query(const char *, int, device_limits *limits) {
+TLC_HOST tlc_status query(const char *, int, device_limits *limits) {
   limits->variant = 0;
   const unsigned threads = std::thread::hardware_concurrency();
   limits->multiprocessors = threads == 0 ? 1 : int(threads);
@@ -22,12 +22,12 @@ inline tlc_status query(const char *, int, device_limits *limits) {
 }
 
 //@ wrong_device
-inline tlc_status wrong_device(const char *function, const device_limits &, const char *built_for) {
+TLC_HOST tlc_status wrong_device(const char *function, const device_limits &, const char *built_for) {
   return fail(TLC_ERR_DEVICE, "%s: built for %s, which this processor is not", function, built_for);
 }
 
 //@ cpu_has_avx2
-inline bool cpu_has_avx2() {
+TLC_HOST bool cpu_has_avx2() {
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
@@ -36,7 +36,7 @@ inline bool cpu_has_avx2() {
 }
 
 //@ cpu_has_avx512
-inline bool cpu_has_avx512() {
+TLC_HOST bool cpu_has_avx512() {
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -47,7 +47,7 @@ inline bool cpu_has_avx512() {
 
 //@ prepare_threads
 // Starts the pool, so that the first call need not.
-inline void prepare_threads(size_t arena) {
+TLC_HOST void prepare_threads(size_t arena) {
   (void)tlc_pool_1::instance();
   (void)tlc_pool_1::scratch(arena);
 }
@@ -55,7 +55,7 @@ inline void prepare_threads(size_t arena) {
 //@ parallel_for
 // Runs task(index, worker) for each index in [0, count) on the caller's threads, or on the pool.
 template <class Task>
-inline void parallel_for(const tlc_cpu_exec *executor, int64_t count, const Task &task) {
+TLC_HOST void parallel_for(const tlc_cpu_exec *executor, int64_t count, const Task &task) {
   const auto call = [](void *data, int64_t index, int32_t worker) {
     (*static_cast<const Task *>(data))(index, worker);
   };
@@ -69,7 +69,7 @@ inline void parallel_for(const tlc_cpu_exec *executor, int64_t count, const Task
 //@ run_blocks
 // Runs block(x, arena) for each block x of a grid; `arena` is memory of the worker.
 template <class Block>
-inline tlc_status run_blocks(const char *function, const int64_t (&grid)[3], size_t arena_bytes,
+TLC_HOST tlc_status run_blocks(const char *function, const int64_t (&grid)[3], size_t arena_bytes,
                              void *stream, const Block &block) {
   const tlc_cpu_exec *const executor = static_cast<const tlc_cpu_exec *>(stream);
   const int64_t width = grid[0], height = grid[1], count = width * height * grid[2];

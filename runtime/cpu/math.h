@@ -1,33 +1,13 @@
-// Arithmetic beyond C++'s operators. float16 and bfloat16 round after every operation.
+// Arithmetic beyond C++'s operators.
 #pragma once
 
+#include "bfloat16.h"
 #include "convert.h"
+#include "half.h"
 
 namespace tlc {
 
-//@ add
-inline float16 add(float16 a, float16 b) { return to_half(to_float(a) + to_float(b)); }
-inline bfloat16 add(bfloat16 a, bfloat16 b) { return to_bfloat16(to_float(a) + to_float(b)); }
-
-//@ sub
-inline float16 sub(float16 a, float16 b) { return to_half(to_float(a) - to_float(b)); }
-inline bfloat16 sub(bfloat16 a, bfloat16 b) { return to_bfloat16(to_float(a) - to_float(b)); }
-
-//@ mul
-inline float16 mul(float16 a, float16 b) { return to_half(to_float(a) * to_float(b)); }
-inline bfloat16 mul(bfloat16 a, bfloat16 b) { return to_bfloat16(to_float(a) * to_float(b)); }
-
-//@ div
-inline float16 div(float16 a, float16 b) { return to_half(to_float(a) / to_float(b)); }
-inline bfloat16 div(bfloat16 a, bfloat16 b) { return to_bfloat16(to_float(a) / to_float(b)); }
-
-//@ neg
-inline float16 neg(float16 a) { return {uint16_t(a.bits ^ 0x8000u)}; }
-inline bfloat16 neg(bfloat16 a) { return {uint16_t(a.bits ^ 0x8000u)}; }
-
 //@ abs
-inline float16 abs(float16 a) { return {uint16_t(a.bits & 0x7fffu)}; }
-inline bfloat16 abs(bfloat16 a) { return {uint16_t(a.bits & 0x7fffu)}; }
 template <class Int> inline Int abs(Int a) { return a < 0 ? Int(-a) : a; }
 
 //@ is_nan
@@ -49,18 +29,17 @@ template <class Float> inline Float ldexp(Float x, Float exponent) {
 //@ min
 // Of two floats the other one if one is NaN.
 template <class T> inline T min(T a, T b) { return a < b || b != b ? a : b; }
-inline float16 min(float16 a, float16 b) { return to_half(min(to_float(a), to_float(b))); }
-inline bfloat16 min(bfloat16 a, bfloat16 b) { return to_bfloat16(min(to_float(a), to_float(b))); }
 
 //@ max
 // Of two floats the other one if one is NaN.
 template <class T> inline T max(T a, T b) { return a > b || b != b ? a : b; }
-inline float16 max(float16 a, float16 b) { return to_half(max(to_float(a), to_float(b))); }
-inline bfloat16 max(bfloat16 a, bfloat16 b) { return to_bfloat16(max(to_float(a), to_float(b))); }
+
+//@ plus
+template <class T> inline T plus(T a, T b) { return T(a + b); }
 
 //@ exp_of_parts
 // e^rest * 2^whole for |rest| <= ln(2)/2 and -252 <= whole <= 254.
-inline float exp_of_parts(float rest, float whole) {
+TLC_FN float exp_of_parts(float rest, float whole) {
   float p = 1.9875691500e-4f;
   p = p * rest + 1.3981999507e-3f;
   p = p * rest + 8.3334519073e-3f;
@@ -69,14 +48,14 @@ inline float exp_of_parts(float rest, float whole) {
   p = p * rest + 5.0000001201e-1f;
   p = p * rest * rest + rest + 1.0f;
   // In two factors: one alone does not reach denormals.
-  const int32_t half = int32_t(whole) >> 1, other = int32_t(whole) - half;
-  return p * bit_cast<float>(uint32_t(half + 127) << 23) *
-         bit_cast<float>(uint32_t(other + 127) << 23);
+  const int32_t first = int32_t(whole) >> 1, second = int32_t(whole) - first;
+  return p * bit_cast<float>(uint32_t(first + 127) << 23) *
+         bit_cast<float>(uint32_t(second + 127) << 23);
 }
 
 //@ exp
 // Within 2 units of the last place; no branch, so that loops become vectors.
-inline float exp(float x) {
+TLC_FN float exp(float x) {
   const float clamped = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x;
   // Adding and subtracting 1.5 * 2^23 rounds to an integer.
   const float whole = (clamped * 1.44269504f + 12582912.0f) - 12582912.0f;
@@ -87,7 +66,7 @@ inline float exp(float x) {
 
 //@ exp2
 // Within 2 units of the last place; no branch.
-inline float exp2(float x) {
+TLC_FN float exp2(float x) {
   const float clamped = x > 129.0f ? 129.0f : x < -151.0f ? -151.0f : x;
   const float whole = (clamped + 12582912.0f) - 12582912.0f;
   const float value = exp_of_parts((clamped - whole) * 0.693147181f, whole);
@@ -95,33 +74,35 @@ inline float exp2(float x) {
 }
 
 //@ exp10
-inline float exp10(float x) { return float(std::pow(10.0, double(x))); }
-inline double exp10(double x) { return std::pow(10.0, x); }
+template <class Float> inline Float exp10(Float x) { return Float(std::pow(10.0, double(x))); }
 
 //@ log
-inline float log(float x) { return std::log(x); }
+TLC_FN float log(float x) { return std::log(x); }
 
 //@ tanh
-inline float tanh(float x) { return std::tanh(x); }
+TLC_FN float tanh(float x) { return std::tanh(x); }
 
 //@ rsqrt
 template <class Float> inline Float rsqrt(Float x) { return Float(1) / std::sqrt(x); }
 
 //@ sigmoid
-inline float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
-inline double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+template <class Float> inline Float sigmoid(Float x) {
+  if constexpr (sizeof(Float) == 4)
+    return 1.0f / (1.0f + exp(-x));
+  else
+    return 1.0 / (1.0 + std::exp(-x));
+}
 
 //@ fast_rcp
 template <class Float> inline Float fast_rcp(Float x) { return Float(1) / x; }
 
 //@ popcount
-inline int popcount(uint64_t x) {
+template <class Word> inline int popcount(Word x) {
   int count = 0;
   for (; x != 0; x &= x - 1)
     ++count;
   return count;
 }
-inline int popcount(uint32_t x) { return popcount(uint64_t(x)); }
 
 //@ clz
 template <class Word> inline int clz(Word x) {
@@ -143,7 +124,7 @@ template <class Word> inline int ffs(Word x) {
 
 //@ assume
 // Tells the compiler a fact.
-inline void assume(bool fact) {
+TLC_FN void assume(bool fact) {
 #if defined(__GNUC__)
   if (!fact)
     __builtin_unreachable();

@@ -111,31 +111,31 @@ template <class T, class F> TLC_DEVICE T atomic_update(T *p, F f) {
   }
 }
 
-//@ add_once
-template <class T> TLC_DEVICE T add_once(T *p, T value) {
-  return atomic_update(p, [=](T old) { return T(old + value); });
-}
-TLC_DEVICE int32_t add_once(int32_t *p, int32_t value) { return atomicAdd(p, value); }
-TLC_DEVICE uint32_t add_once(uint32_t *p, uint32_t value) { return atomicAdd(p, value); }
-TLC_DEVICE int64_t add_once(int64_t *p, int64_t value) {
-  return int64_t(
-      atomicAdd(reinterpret_cast<unsigned long long *>(p), (unsigned long long)(value)));
-}
-TLC_DEVICE uint64_t add_once(uint64_t *p, uint64_t value) {
-  return atomicAdd(reinterpret_cast<unsigned long long *>(p), (unsigned long long)(value));
-}
-TLC_DEVICE float add_once(float *p, float value) { return atomicAdd(p, value); }
-TLC_DEVICE double add_once(double *p, double value) { return atomicAdd(p, value); }
+//@ add_once_half : add_once half
 TLC_DEVICE __half add_once(__half *p, __half value) { return atomicAdd(p, value); }
+
+//@ add_once_bfloat16 : add_once bfloat16
 TLC_DEVICE __nv_bfloat16 add_once(__nv_bfloat16 *p, __nv_bfloat16 value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   return atomicAdd(p, value);
 #else
-  uint16_t *const bits = reinterpret_cast<uint16_t *>(p);
-  return bit_cast<__nv_bfloat16>(atomic_update(bits, [=](uint16_t old) {
-    return bit_cast<uint16_t>(add(bit_cast<__nv_bfloat16>(old), value));
-  }));
+  return bit_cast<__nv_bfloat16>(
+      atomic_update(reinterpret_cast<uint16_t *>(p), [=](uint16_t old) {
+        return bit_cast<uint16_t>(add(bit_cast<__nv_bfloat16>(old), value));
+      }));
 #endif
+}
+
+//@ add_once
+template <class T> TLC_DEVICE T add_once(T *p, T value) {
+  if constexpr (native_integer<T>::exists && sizeof(T) == 8) {
+    using type = unsigned long long;
+    return T(atomicAdd(reinterpret_cast<type *>(p), type(value)));
+  } else if constexpr (native_integer<T>::exists || T(0.5f) != T(0)) {
+    return atomicAdd(p, value);
+  } else {
+    return atomic_update(p, [=](T old) { return T(old + value); });
+  }
 }
 
 //@ atomic_add
@@ -148,13 +148,17 @@ TLC_DEVICE T atomic_add(T *p, T value TLC_AT) {
   return old;
 }
 
+//@ is_float
+template <class T> struct is_float { static constexpr bool value = false; };
+template <> struct is_float<float> { static constexpr bool value = true; };
+
 //@ atomic_add_vec
 template <order Order = order::relaxed, scope Scope = scope::device, class T, int N>
 TLC_DEVICE vec<T, N> atomic_add(T *p, const vec<T, N> &value TLC_AT) {
   fence_before<Order, Scope>();
   vec<T, N> old;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  if constexpr (sizeof(T) == 4 && (N == 2 || N == 4) && T(0.5f) != T(0)) {
+  if constexpr (is_float<T>::value && (N == 2 || N == 4)) {
     if (__isGlobal(p)) {
       if constexpr (N == 2)
         old = bit_cast<vec<T, N>>(
@@ -175,7 +179,7 @@ TLC_DEVICE vec<T, N> atomic_add(T *p, const vec<T, N> &value TLC_AT) {
   return old;
 }
 
-//@ atomic_add_half2
+//@ atomic_add_half : atomic_add_vec half
 // Pairs, as one operation.
 template <order Order = order::relaxed, scope Scope = scope::device>
 TLC_DEVICE vec<__half, 2> atomic_add(__half *p, const vec<__half, 2> &value TLC_AT) {
@@ -184,6 +188,8 @@ TLC_DEVICE vec<__half, 2> atomic_add(__half *p, const vec<__half, 2> &value TLC_
   fence_after<Order, Scope>();
   return bit_cast<vec<__half, 2>>(old);
 }
+
+//@ atomic_add_bfloat16 : atomic_add_vec bfloat16
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 template <order Order = order::relaxed, scope Scope = scope::device>
 TLC_DEVICE vec<__nv_bfloat16, 2> atomic_add(__nv_bfloat16 *p,

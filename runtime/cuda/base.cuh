@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 
 //@ TLC_DEVICE
-#define TLC_DEVICE __device__ __forceinline__
+#define TLC_DEVICE [[maybe_unused]] __device__ __forceinline__
 
 //@ TLC_AT TLC_HERE
 // Where a collective was called: a defaulted parameter under the emulator, nothing on a device.

@@ -1,38 +1,13 @@
-// Narrow floats. A conversion rounds once, to nearest even; float16 and bfloat16 overflow to infinity,
-// 8-bit and smaller floats to their largest finite value.
+// Floats of 19 bits and less. A conversion rounds once, to nearest even, and
+// overflows to the largest finite value.
 #pragma once
 
 #include "../portable/narrow.h"
 #include "base.cuh"
 
-#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 namespace tlc {
-
-//@ to_float
-TLC_DEVICE float to_float(float x) { return x; }
-TLC_DEVICE float to_float(__half x) { return __half2float(x); }
-TLC_DEVICE float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-
-//@ to_half
-TLC_DEVICE __half to_half(float x) { return __float2half_rn(x); }
-TLC_DEVICE __half to_half(double x) { return __double2half(x); }
-
-//@ to_bfloat16
-TLC_DEVICE __nv_bfloat16 to_bfloat16(float x) { return __float2bfloat16_rn(x); }
-TLC_DEVICE __nv_bfloat16 to_bfloat16(double x) { return __double2bfloat16(x); }
-
-//@ to_half_saturate
-TLC_DEVICE __half to_half_saturate(float x) {
-  return __float2half_rn(x != x ? x : fminf(fmaxf(x, -65504.0f), 65504.0f));
-}
-
-//@ to_bfloat16_saturate
-TLC_DEVICE __nv_bfloat16 to_bfloat16_saturate(float x) {
-  const float largest = bit_cast<float>(0x7f7f0000u);
-  return __float2bfloat16_rn(x != x ? x : fminf(fmaxf(x, -largest), largest));
-}
 
 //@ to_tfloat32
 // The nearest float whose low 13 bits are zero.

@@ -18,13 +18,14 @@ TLC_DEVICE void check(bool holds, const char *message) {
 }
 
 //@ print_value
-TLC_DEVICE void print_value(const char *message, int64_t value) {
-  printf("%s%lld\n", message, (long long)value);
+template <class T> TLC_DEVICE void print_value(const char *message, T value) {
+  if constexpr (T(0.5) != T(0))
+    printf("%s%g\n", message, double(value));
+  else if constexpr (T(0) - T(1) > T(0))
+    printf("%s%llu\n", message, (unsigned long long)value);
+  else
+    printf("%s%lld\n", message, (long long)value);
 }
-TLC_DEVICE void print_value(const char *message, uint64_t value) {
-  printf("%s%llu\n", message, (unsigned long long)value);
-}
-TLC_DEVICE void print_value(const char *message, double value) { printf("%s%g\n", message, value); }
 
 //@ print_text
 TLC_DEVICE void print_text(const char *message) { printf("%s\n", message); }

@@ -10,7 +10,7 @@ namespace tlc {
 
 //@ fail_native
 // Keeps the runtime's error behind a failure.
-inline tlc_status fail_native(const char *function, const char *what, cudaError_t error) {
+TLC_HOST tlc_status fail_native(const char *function, const char *what, cudaError_t error) {
   last_native_error = int(error);
   (void)cudaGetLastError(); // reported here: not again to who asks next
   return fail(TLC_ERR_NATIVE, "%s: %s: %s", function, what, cudaGetErrorString(error));
@@ -26,7 +26,7 @@ struct device_limits {
 };
 
 //@ query
-inline tlc_status query(const char *function, int device, device_limits *limits) {
+TLC_HOST tlc_status query(const char *function, int device, device_limits *limits) {
   int major = 0, minor = 0;
   cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   if (error == cudaSuccess)
@@ -44,14 +44,14 @@ inline tlc_status query(const char *function, int device, device_limits *limits)
 }
 
 //@ wrong_device
-inline tlc_status wrong_device(const char *function, const device_limits &limits,
+TLC_HOST tlc_status wrong_device(const char *function, const device_limits &limits,
                                const char *built_for) {
   return fail(TLC_ERR_DEVICE, "%s: built for %s; the device is sm_%d", function, built_for,
               limits.capability);
 }
 
 //@ check_shared
-inline tlc_status check_shared(const char *function, const device_limits &limits, int needed) {
+TLC_HOST tlc_status check_shared(const char *function, const device_limits &limits, int needed) {
   if (needed <= limits.shared)
     return TLC_OK;
   return fail(TLC_ERR_RESOURCE, "%s: needs %d bytes of shared memory, the device has %d", function,
@@ -96,7 +96,7 @@ public:
 //@ load_kernel
 // Loads a kernel on the current device and lets it use `shared` bytes.
 template <class... P>
-inline tlc_status load_kernel(const char *function, void (*kernel)(P...), int shared) {
+TLC_HOST tlc_status load_kernel(const char *function, void (*kernel)(P...), int shared) {
   cudaFuncAttributes attributes;
   cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
   if (error == cudaSuccess && shared > 48 * 1024)
@@ -107,7 +107,7 @@ inline tlc_status load_kernel(const char *function, void (*kernel)(P...), int sh
 //@ on_device
 // Runs `load` with `device` as the current one and restores that; for _prepare only.
 template <class Load>
-inline tlc_status on_device(const char *function, int device, const Load &load) {
+TLC_HOST tlc_status on_device(const char *function, int device, const Load &load) {
   int current = 0;
   cudaError_t error = cudaGetDevice(&current);
   if (error == cudaSuccess && current != device)
@@ -134,7 +134,7 @@ template <class T> struct same_type { using type = T; };
 //@ launch
 // Starts a kernel on a stream of the current device; an empty grid starts nothing.
 template <class... P>
-inline tlc_status launch(const char *function, void (*kernel)(P...), const launch_shape &shape,
+TLC_HOST tlc_status launch(const char *function, void (*kernel)(P...), const launch_shape &shape,
                          void *stream, typename same_type<P>::type... arguments) {
   if (shape.grid[0] <= 0 || shape.grid[1] <= 0 || shape.grid[2] <= 0)
     return TLC_OK;

@@ -8,11 +8,11 @@ namespace tlc {
 //@ shuffle_words
 // Applies an exchange of 32-bit words to a value of any size.
 template <class T, class Exchange> TLC_DEVICE T shuffle_words(const T &value, Exchange exchange) {
-  constexpr int words = int(sizeof(T) + 3) / 4;
-  uint32_t word[words] = {};
+  constexpr int count = int(sizeof(T) + 3) / 4;
+  uint32_t word[count] = {};
   memcpy(word, &value, sizeof(T));
 #pragma unroll
-  for (int i = 0; i < words; ++i)
+  for (int i = 0; i < count; ++i)
     word[i] = exchange(word[i]);
   T result;
   memcpy(&result, word, sizeof(T));
@@ -97,11 +97,6 @@ TLC_DEVICE bool elect_one() {
   return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32 == 0;
 #endif
 }
-
-//@ plus
-template <class T> TLC_DEVICE T plus(T a, T b) { return a + b; }
-TLC_DEVICE __half plus(__half a, __half b) { return add(a, b); }
-TLC_DEVICE __nv_bfloat16 plus(__nv_bfloat16 a, __nv_bfloat16 b) { return add(a, b); }
 
 //@ warp_reduce_sum
 // The sum over each group of `Width` lanes, in all of them.

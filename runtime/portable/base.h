@@ -7,10 +7,13 @@
 
 //@ TLC_FN
 #ifdef __CUDACC__
-#define TLC_FN __host__ __device__ __forceinline__
+#define TLC_FN [[maybe_unused]] __host__ __device__ __forceinline__
 #else
-#define TLC_FN inline
+#define TLC_FN [[maybe_unused]] inline
 #endif
+
+//@ TLC_HOST
+#define TLC_HOST [[maybe_unused]] inline
 
 namespace tlc {
 

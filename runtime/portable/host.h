@@ -12,15 +12,12 @@ namespace tlc {
 
 //@ last_error last_native_error
 // Of the calling thread.
-inline thread_local char last_error[256] = "";
-inline thread_local int last_native_error = 0;
+[[maybe_unused]] static thread_local char last_error[256] = "";
+[[maybe_unused]] static thread_local int last_native_error = 0;
 
 //@ fail
 // Keeps a message for _last_error; returns `status`.
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-inline tlc_status fail(tlc_status status, const char *format, ...) {
+TLC_HOST tlc_status fail(tlc_status status, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(last_error, sizeof last_error, format, arguments);
@@ -30,7 +27,7 @@ inline tlc_status fail(tlc_status status, const char *format, ...) {
 
 //@ product
 // The product of sizes; -1 if one is negative or it does not fit.
-inline int64_t product(std::initializer_list<int64_t> sizes) {
+TLC_HOST int64_t product(std::initializer_list<int64_t> sizes) {
   uint64_t all = 1;
   for (int64_t size : sizes)
     if (size == 0)
@@ -45,7 +42,7 @@ inline int64_t product(std::initializer_list<int64_t> sizes) {
 
 //@ check_size
 // A run-time size or stride, at most `largest`.
-inline tlc_status check_size(const char *function, const char *name, int64_t size,
+TLC_HOST tlc_status check_size(const char *function, const char *name, int64_t size,
                              int64_t largest) {
   if (size >= 0 && size <= largest)
     return TLC_OK;
@@ -55,7 +52,7 @@ inline tlc_status check_size(const char *function, const char *name, int64_t siz
 
 //@ check_pointer
 // A tensor may be null only if it is empty.
-inline tlc_status check_pointer(const char *function, const char *name, const void *pointer,
+TLC_HOST tlc_status check_pointer(const char *function, const char *name, const void *pointer,
                                 std::initializer_list<int64_t> shape) {
   if (pointer != nullptr)
     return TLC_OK;
@@ -67,7 +64,7 @@ inline tlc_status check_pointer(const char *function, const char *name, const vo
 
 //@ check_tensor
 // Besides: its size in bits fits 63 bits, its address is a multiple of `alignment` bytes.
-inline tlc_status check_tensor(const char *function, const char *name, const void *pointer,
+TLC_HOST tlc_status check_tensor(const char *function, const char *name, const void *pointer,
                                std::initializer_list<int64_t> shape, int bits, int alignment) {
   const int64_t elements = product(shape);
   if (elements < 0 || product({elements, bits}) < 0)
@@ -78,7 +75,7 @@ inline tlc_status check_tensor(const char *function, const char *name, const voi
 }
 
 //@ check_workspace
-inline tlc_status check_workspace(const char *function, const void *workspace, size_t given,
+TLC_HOST tlc_status check_workspace(const char *function, const void *workspace, size_t given,
                                   int64_t needed) {
   if (needed == 0)
     return TLC_OK;
@@ -100,14 +97,14 @@ template <int Launches, int Parts> struct launch_plan {
 
 //@ add_part
 // Places `bytes` more of workspace at the next multiple of 256; gives its offset.
-inline int64_t add_part(int64_t *workspace, int64_t bytes) {
+TLC_HOST int64_t add_part(int64_t *workspace, int64_t bytes) {
   const int64_t offset = (*workspace + 255) / 256 * 256;
   *workspace = offset + bytes;
   return offset;
 }
 
 //@ check_grid
-inline tlc_status check_grid(const char *function, const int64_t (&grid)[3], int64_t largest_x,
+TLC_HOST tlc_status check_grid(const char *function, const int64_t (&grid)[3], int64_t largest_x,
                              int64_t largest) {
   if (grid[0] <= largest_x && grid[1] <= largest && grid[2] <= largest)
     return TLC_OK;

@@ -39,16 +39,20 @@ template <class Int, class Float> TLC_FN Int float_to_int(Float x) {
   return Int(x);
 }
 
-//@ wrap_int4 wrap_uint4
+//@ wrap_int4
 // The low 4 bits as a number.
 TLC_FN int8_t wrap_int4(int value) { return int8_t(((value & 15) ^ 8) - 8); }
+
+//@ wrap_uint4
 TLC_FN uint8_t wrap_uint4(int value) { return uint8_t(value & 15); }
 
-//@ float_to_int4 float_to_uint4
+//@ float_to_int4
 template <class Float> TLC_FN int8_t float_to_int4(Float x) {
   const int value = float_to_int<int>(x);
   return int8_t(value < -8 ? -8 : value > 7 ? 7 : value);
 }
+
+//@ float_to_uint4
 template <class Float> TLC_FN uint8_t float_to_uint4(Float x) {
   const int value = float_to_int<int>(x);
   return uint8_t(value < 0 ? 0 : value > 15 ? 15 : value);
@@ -67,12 +71,14 @@ TLC_FN uint8_t get_uint4(const uint8_t *packed, int64_t i) {
   return uint8_t(packed[i >> 1] >> ((i & 1) * 4) & 15);
 }
 
-//@ set_uint4 set_int4
+//@ set_uint4
 // Replaces the i-th 4-bit element of a packed array; its neighbour in the byte is read and written.
 TLC_FN void set_uint4(uint8_t *packed, int64_t i, uint8_t value) {
   const int shift = int(i & 1) * 4;
   packed[i >> 1] = uint8_t((packed[i >> 1] & ~(15 << shift)) | (value & 15) << shift);
 }
+
+//@ set_int4
 TLC_FN void set_int4(uint8_t *packed, int64_t i, int8_t value) {
   set_uint4(packed, i, uint8_t(value));
 }

@@ -42,9 +42,9 @@ template <class Format, bool Saturate> TLC_FN uint8_t small_encode(float x) {
   const int shift = 23 - Format::mantissa + (exponent < lowest ? lowest - exponent : 0);
   uint32_t pattern = 0;
   if (shift < 26) {
-    const uint32_t rest = significand & ((1u << shift) - 1), half = 1u << (shift - 1);
+    const uint32_t rest = significand & ((1u << shift) - 1), tie = 1u << (shift - 1);
     pattern = significand >> shift;
-    pattern += rest > half || (rest == half && (pattern & 1)) ? 1 : 0;
+    pattern += rest > tie || (rest == tie && (pattern & 1)) ? 1 : 0;
   }
   if (exponent > lowest)
     pattern += uint32_t(exponent - lowest) << Format::mantissa;
