@@ -118,7 +118,8 @@ AccessCost bankConflicts(const Layout &access, Index vector, Index elementBytes,
   return cost;
 }
 
-AccessCost sectors(const Layout &access, Index vector, Index elementBytes, Index warp) {
+AccessCost sectors(const Layout &access, Index vector, Index elementBytes, Index warp,
+                   Index sectorBytes) {
   std::vector<Index> lanes;
   for (Index i = 0; i < warp; ++i)
     lanes.push_back(i);
@@ -127,10 +128,11 @@ AccessCost sectors(const Layout &access, Index vector, Index elementBytes, Index
     ++cost.instructions;
     std::set<Index> touched, distinct(addresses.begin(), addresses.end());
     for (Index a : addresses)
-      for (Index b = a / 32; b <= (a + vector * elementBytes - 1) / 32; ++b)
+      for (Index b = a / sectorBytes; b <= (a + vector * elementBytes - 1) / sectorBytes; ++b)
         touched.insert(b);
     cost.wavefronts += static_cast<Index>(touched.size());
-    cost.ideal += (static_cast<Index>(distinct.size()) * vector * elementBytes + 31) / 32;
+    cost.ideal += (static_cast<Index>(distinct.size()) * vector * elementBytes + sectorBytes - 1) /
+                  sectorBytes;
   });
   return cost;
 }

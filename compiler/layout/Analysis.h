@@ -30,7 +30,9 @@ struct AccessCost {
 /// `vector` consecutive elements per lane and instruction; access is (reg, thread) -> offset.
 AccessCost bankConflicts(const Layout &access, Index vector, Index elementBytes,
                          const SharedMemory &memory = {});
-/// The same for global memory, counted in 32-byte sectors.
-AccessCost sectors(const Layout &access, Index vector, Index elementBytes, Index warp = 32);
+/// The same for global memory, counted in sectors of `sectorBytes` bytes (32; 128 counts cache
+/// lines).
+AccessCost sectors(const Layout &access, Index vector, Index elementBytes, Index warp = 32,
+                   Index sectorBytes = 32);
 
 } // namespace tlc

@@ -75,7 +75,10 @@ double memoryCost(const TileOp &op, const MemoryUse &use, const InferenceGraph &
   double touched = 0;
   if (first) {
     AccessCost s = sectors(*first, v, elementBytes, target.limits.warp);
-    touched = static_cast<double>(s.wavefronts) * registers / static_cast<double>(v);
+    AccessCost lines = sectors(*first, v, elementBytes, target.limits.warp, 128);
+    touched = (static_cast<double>(s.wavefronts) +
+               static_cast<double>(lines.wavefronts) * cost.globalLine / cost.globalSector) *
+              registers / static_cast<double>(v);
     if (use.access != Access::Read)
       touched += static_cast<double>(s.wavefronts - s.ideal) * registers / static_cast<double>(v) *
                  cost.partialStoreSector / std::max(cost.globalSector, 0.01);

@@ -18,10 +18,10 @@
 // Before lower-addresses, which turns fragments into register arrays.
 #include "passes/LowerGemm.h"
 
-#include "ir/Walk.h"
 #include "layout/Algebra.h"
 #include "layout/Shape.h"
 #include "passes/LayoutExpr.h"
+#include "passes/LowerRole.h"
 #include "passes/Physical.h"
 #include "support/Check.h"
 
@@ -89,46 +89,26 @@ void clearAccumulators(const GemmContext &g, Buffer &c, Index registers, const R
     g.b.when(g.gemm.clear, zero);
 }
 
-namespace {
-
-void lowerBlock(Function &function, Block &block, const Target &target, Expr thread,
-                Index threads) {
-  Block out;
-  for (StmtPtr &stmt : block) {
-    if (auto *gemm = dynCast<GemmStmt>(stmt.get())) {
-      auto shape = gemmShape(*gemm);
-      TLC_CHECK(shape && gemm->atom, "a gemm without atom or shape");
-      Builder builder(function, out);
-      builder.range = gemm->range;
-      Index spread = target.collectiveThreads(threads);
-      GemmContext g{builder,
-                    *gemm,
-                    target,
-                    *shape,
-                    gemmGrid(*gemm->atom, *shape, gemm->warpsM, gemm->warpsN, spread),
-                    spread == 1 ? function.context->int32(0) : thread,
-                    spread};
-      if (gemm->atom->kind == AtomKind::Matrix)
-        lowerMatrixGemm(g);
-      else
-        lowerScalarGemm(g);
-      continue;
-    }
-    Expr inner = thread;
-    Index count = threads;
-    if (auto *role = dynCast<RoleStmt>(stmt.get()))
-      inner = thread - role->first, count = role->count;
-    forEachBlock(*stmt, [&](Block &b) { lowerBlock(function, b, target, inner, count); });
-    out.push_back(std::move(stmt));
-  }
-  block = std::move(out);
-}
-
-} // namespace
-
 void lowerGemm(Function &function, PassContext &context) {
-  for (auto &launch : function.launches)
-    lowerBlock(function, launch->body, context.target, launch->tid, launch->threadCount());
+  lowerInRoles(function, context.target, [&](Stmt &stmt, Builder &b, const RoleThreads &threads) {
+    auto *gemm = dynCast<GemmStmt>(&stmt);
+    if (!gemm)
+      return false;
+    auto shape = gemmShape(*gemm);
+    TLC_CHECK(shape && gemm->atom, "a gemm without atom or shape");
+    GemmContext g{b,
+                  *gemm,
+                  context.target,
+                  *shape,
+                  gemmGrid(*gemm->atom, *shape, gemm->warpsM, gemm->warpsN, threads.count),
+                  threads.index,
+                  threads.count};
+    if (gemm->atom->kind == AtomKind::Matrix)
+      lowerMatrixGemm(g);
+    else
+      lowerScalarGemm(g);
+    return true;
+  });
 }
 
 } // namespace tlc::passes

@@ -50,6 +50,7 @@ private:
 struct CostWeights {
   double instruction = 1;        ///< any vector or scalar instruction of a warp
   double globalSector = 0.5;     ///< 32 bytes touched by a warp's access
+  double globalLine = 1;         ///< 128-byte line touched by a warp's access
   double partialStoreSector = 1; ///< added for a sector that a store fills only in part
   double sharedWavefront = 1;    ///< 128 bytes through shared memory
   double shuffle = 2;
