@@ -78,8 +78,6 @@ void loop(VerifyState &v, const ForStmt &s) {
              std::string(name) + " has another dtype than the variable");
   }
   v.need(!s.step || !s.step.isConstant(0), "the step is 0");
-  v.need(s.kind != ForKind::Threads || v.isThread(),
-         "loops over threads belong to the thread phase");
 }
 
 void barrier(VerifyState &v, const BarrierStmt &s) {

@@ -105,7 +105,8 @@ private:
                 "a collective under a condition that differs between threads");
     if (auto *call = dynCast<CallStmt>(&stmt))
       diagnostics.report(diag::CpuWarpOperation, call->range, call->callee);
-    forEachBlock(stmt, [&](Block &inner) { serialize(inner, threads); });
+    if (!analysis::isCollective(stmt)) // the body of a map is part of one tile op
+      forEachBlock(stmt, [&](Block &inner) { serialize(inner, threads); });
   }
 
   /// Whether executing the statement once has the effect of executing it in every thread.
