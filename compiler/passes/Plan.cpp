@@ -1,0 +1,166 @@
+// plan: decides, and changes no statement.
+//
+//   for %ko in … pipelined stages(3)     =>     launch gemm { loop ko stages 3  // as written }
+//
+// Writes the Schedule: how many stages each pipelined loop gets, the order of blocks, the gemms'
+// instructions. What the user gave (--schedule=FILE) stays; so does everything with
+// --schedule=as-written. Otherwise num_stages is a hint: a single stage becomes two where the
+// second one costs no occupancy, since a loop that waits for its own copies never overlaps with
+// them. Stands after select-atoms, whose choices it records, and before the first pass that follows
+// the plan.
+#include "analysis/Copies.h"
+#include "passes/Pass.h"
+#include "passes/PipelineLoops.h"
+#include "passes/Rewrite.h"
+#include "target/Atoms.h"
+
+namespace tlc::passes {
+
+using namespace ir;
+
+namespace {
+
+class Planner {
+public:
+  Planner(Function &function, Launch &launch, PassContext &pass)
+      : function(function), launch(launch), pass(pass) {}
+
+  LaunchPlan run(const LaunchPlan *given) {
+    LaunchPlan plan;
+    plan.name = launch.name.empty() ? function.name : launch.name;
+    plan.raster = launch.raster;
+    plan.rasterReason = launch.raster.panel ? "as written" : "";
+    plan.minBlocks = launch.minBlocksPerSm;
+    for (const PlannedLoop &loop : plannedLoops(launch, nullptr))
+      plan.loops.push_back(planned(*loop.loop));
+    walk(launch.body, [&](Stmt &stmt) {
+      if (auto *gemm = dynCast<GemmStmt>(&stmt))
+        plan.gemms.push_back({gemm->atom ? gemm->atom->name : "", gemm->warpsM, gemm->warpsN});
+      return true;
+    });
+    if (given)
+      follow(*given, plan);
+    return plan;
+  }
+
+private:
+  LoopPlan planned(const ForStmt &loop) {
+    LoopPlan plan{loop.var->name, loop.stages, false, "as written"};
+    if (loop.stages == 0) {
+      plan.binding = true;
+      plan.reason = "not pipelined, as written";
+    }
+    plan.binding |= function.options.hintsAreBinding || !loop.stage.empty();
+    if (plan.binding || loop.stages != 1 || !pass.target.isGpu())
+      return plan;
+    std::int64_t more = bytesLoaded(loop);
+    std::int64_t now = bytesOf(launch.body);
+    if (more > 0 && residentBlocks(now) == residentBlocks(now + more)) {
+      plan.stages = 2;
+      plan.reason = "a second stage costs no occupancy";
+    }
+    return plan;
+  }
+
+  static std::int64_t tileBytes(const Buffer &buffer) {
+    auto count = buffer.elementCount();
+    return count ? storageBytes(buffer.dtype, *count) * buffer.versions : 0;
+  }
+
+  static std::int64_t bytesOf(const Block &block) {
+    std::int64_t sum = 0;
+    walk(block, [&](const Stmt &stmt) {
+      const auto *alloc = dynCast<AllocStmt>(&stmt);
+      if (alloc && alloc->buffer->scope == Scope::Shared && !alloc->buffer->base)
+        sum += tileBytes(*alloc->buffer);
+      return true;
+    });
+    return sum;
+  }
+
+  /// Shared bytes that the loop loads from global memory in each round.
+  static std::int64_t bytesLoaded(const ForStmt &loop) {
+    std::unordered_set<const Buffer *> tiles;
+    walk(loop.body, [&](const Stmt &stmt) {
+      const auto *copy = dynCast<CopyStmt>(&stmt);
+      if (copy && copy->source.buffer->storage()->scope == Scope::Global &&
+          copy->target.buffer->storage()->scope == Scope::Shared)
+        tiles.insert(copy->target.buffer->storage());
+      return true;
+    });
+    std::int64_t sum = 0;
+    for (const Buffer *tile : tiles)
+      sum += tileBytes(*tile);
+    return sum;
+  }
+
+  /// Blocks that shared memory lets reside on a multiprocessor at once; 0: none fits.
+  std::int64_t residentBlocks(std::int64_t bytes) const {
+    const Limits &limits = pass.target.limits;
+    if (bytes > limits.sharedPerBlockOptIn)
+      return 0;
+    std::int64_t threads = launch.threadCount();
+    std::int64_t byThreads = limits.threadsPerSm / std::max<std::int64_t>(1, threads);
+    std::int64_t byShared =
+        limits.sharedPerSm / std::max<std::int64_t>(1, bytes + limits.sharedReserved);
+    return std::min(byThreads, byShared);
+  }
+
+  /// What a file says, where it speaks of the same loops and gemms.
+  void follow(const LaunchPlan &given, LaunchPlan &plan) {
+    bool same = given.name == plan.name && given.loops.size() <= plan.loops.size() &&
+                given.gemms.size() <= plan.gemms.size();
+    for (std::size_t i = 0; same && i < given.loops.size(); ++i)
+      same = given.loops[i].name == plan.loops[i].name;
+    if (!same) {
+      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name);
+      return;
+    }
+    plan.raster = given.raster;
+    plan.rasterReason = "as given";
+    plan.minBlocks = given.minBlocks;
+    for (std::size_t i = 0; i < given.loops.size(); ++i) {
+      plan.loops[i].stages = given.loops[i].stages;
+      plan.loops[i].binding = given.loops[i].binding;
+      plan.loops[i].reason = given.loops[i].reason.empty() ? "as given" : given.loops[i].reason;
+    }
+  }
+
+  Function &function;
+  Launch &launch;
+  PassContext &pass;
+};
+
+} // namespace
+
+std::vector<PlannedLoop> plannedLoops(Launch &launch, const LaunchPlan *plan) {
+  std::vector<PlannedLoop> loops;
+  walk(launch.body, [&](Stmt &stmt) {
+    auto *loop = dynCast<ForStmt>(&stmt);
+    if (!loop || loop->kind != ForKind::Pipelined)
+      return true;
+    PlannedLoop entry{loop, loop->stages, ""};
+    if (plan && loops.size() < plan->loops.size()) {
+      entry.stages = plan->loops[loops.size()].stages;
+      entry.reason = plan->loops[loops.size()].reason;
+    }
+    loops.push_back(std::move(entry));
+    return true;
+  });
+  return loops;
+}
+
+void plan(Function &function, PassContext &context) {
+  Schedule planned;
+  planned.given = context.schedule.given;
+  for (std::size_t i = 0; i < function.launches.size(); ++i) {
+    LaunchPlan *given = context.schedule.launch(i);
+    Launch &launch = *function.launches[i];
+    planned.launches.push_back(Planner(function, launch, context).run(given));
+    launch.raster = planned.launches.back().raster;
+    launch.minBlocksPerSm = planned.launches.back().minBlocks;
+  }
+  context.schedule = std::move(planned);
+}
+
+} // namespace tlc::passes

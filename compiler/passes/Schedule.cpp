@@ -1,0 +1,156 @@
+#include "passes/Schedule.h"
+
+#include "support/TextWriter.h"
+
+#include <charconv>
+
+namespace tlc::passes {
+
+namespace {
+
+std::string comment(const std::string &reason) { return reason.empty() ? "" : "  // " + reason; }
+
+/// Words of one line; what stands behind // is dropped.
+std::vector<std::string_view> words(std::string_view line) {
+  if (std::size_t comment = line.find("//"); comment != std::string_view::npos)
+    line = line.substr(0, comment);
+  std::vector<std::string_view> result;
+  std::size_t at = 0;
+  while ((at = line.find_first_not_of(" \t\r", at)) != std::string_view::npos) {
+    std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
+    result.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return result;
+}
+
+std::optional<std::int64_t> number(std::string_view word) {
+  std::int64_t value = 0;
+  auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (fault != std::errc() || end != word.data() + word.size() || value < 0)
+    return std::nullopt;
+  return value;
+}
+
+class Reader {
+public:
+  std::optional<Schedule> read(std::string_view text, ScheduleError &error) {
+    std::size_t at = 0;
+    while (at < text.size() && message.empty()) {
+      std::size_t end = std::min(text.find('\n', at), text.size());
+      ++line;
+      if (auto parts = words(text.substr(at, end - at)); !parts.empty())
+        readLine(parts);
+      at = end + 1;
+    }
+    if (message.empty() && open)
+      message = "the last launch has no closing brace";
+    if (message.empty())
+      return std::move(schedule);
+    error = {line, message};
+    return std::nullopt;
+  }
+
+private:
+  void readLine(const std::vector<std::string_view> &parts) {
+    std::string_view what = parts[0];
+    if (what == "launch" && parts.size() == 3 && parts[2] == "{" && !open) {
+      schedule.launches.emplace_back().name = parts[1];
+      open = true;
+      return;
+    }
+    if (what == "}" && parts.size() == 1 && open) {
+      open = false;
+      return;
+    }
+    if (!open) {
+      message = "expected `launch NAME {`";
+      return;
+    }
+    LaunchPlan &launch = schedule.launches.back();
+    if (what == "raster")
+      readRaster(parts, launch);
+    else if (what == "min_blocks" && parts.size() == 2 && number(parts[1]))
+      launch.minBlocks = *number(parts[1]);
+    else if (what == "loop" && parts.size() == 4 && parts[2] == "stages" && number(parts[3]))
+      launch.loops.push_back({std::string(parts[1]), *number(parts[3]), true, {}});
+    else if (what == "gemm")
+      readGemm(parts, launch);
+    else
+      message = "expected `raster`, `min_blocks N`, `loop NAME stages N`, `gemm ...` or `}`";
+  }
+
+  void readRaster(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
+    bool column = parts.size() == 3 && parts[1] == "column";
+    if (parts.size() == 2 && parts[1] == "none")
+      launch.raster = {};
+    else if (parts.size() == 3 && (column || parts[1] == "row") && number(parts[2]))
+      launch.raster = {*number(parts[2]), column};
+    else
+      message = "expected `raster none`, `raster row N` or `raster column N`";
+  }
+
+  void readGemm(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
+    GemmPlan gemm;
+    for (std::size_t i = 1; i < parts.size();) {
+      if (parts[i] == "atom" && i + 1 < parts.size()) {
+        gemm.atom = parts[i + 1];
+        i += 2;
+      } else if (parts[i] == "warps" && i + 2 < parts.size() && number(parts[i + 1]) &&
+                 number(parts[i + 2])) {
+        gemm.warpsM = *number(parts[i + 1]);
+        gemm.warpsN = *number(parts[i + 2]);
+        i += 3;
+      } else {
+        message = "expected `gemm atom NAME warps M N` (each part may be left out)";
+        return;
+      }
+    }
+    launch.gemms.push_back(gemm);
+  }
+
+  Schedule schedule;
+  bool open = false;
+  unsigned line = 0;
+  std::string message;
+};
+
+void printLines(const LaunchPlan &launch, TextWriter &out) {
+  std::string raster = "none";
+  if (launch.raster.panel != 0)
+    raster = (launch.raster.columnMajor ? "column " : "row ") + std::to_string(launch.raster.panel);
+  out.line("raster " + raster + comment(launch.rasterReason));
+  if (launch.minBlocks)
+    out.line("min_blocks " + std::to_string(launch.minBlocks));
+  for (const LoopPlan &loop : launch.loops)
+    out.line("loop " + loop.name + " stages " + std::to_string(loop.stages) + comment(loop.reason));
+  for (const GemmPlan &gemm : launch.gemms) {
+    std::string text = "gemm";
+    if (!gemm.atom.empty())
+      text += " atom " + gemm.atom;
+    if (gemm.warpsM)
+      text += " warps " + std::to_string(gemm.warpsM) + " " + std::to_string(gemm.warpsN);
+    out.line(text);
+  }
+}
+
+} // namespace
+
+std::string printSchedule(const Schedule &schedule) {
+  TextWriter out;
+  for (const LaunchPlan &launch : schedule.launches) {
+    out.line("launch " + launch.name + " {");
+    {
+      auto inner = out.indent();
+      printLines(launch, out);
+    }
+    out.line("}");
+  }
+  return out.take();
+}
+
+std::optional<Schedule> parseSchedule(std::string_view text, ScheduleError &error) {
+  return Reader().read(text, error);
+}
+
+} // namespace tlc::passes
