@@ -159,9 +159,8 @@ void StmtPrinter::role(const RoleStmt &stmt) {
   {
     auto inner = out.indent();
     if (stmt.registers > 0) {
-      // A block starts with its share of 65536; who wants less gives back, who wants more takes.
-      bool up = stmt.registers > 128;
-      line(exprs.runtimeName(up ? "registers_up" : "registers_down") + "<" +
+      bool up = stmt.registers > entryRegisters;
+      line(exprs.runtimeName(up ? "increase_registers" : "decrease_registers") + "<" +
            std::to_string(stmt.registers) + ">();");
     }
     roleFirst = first;

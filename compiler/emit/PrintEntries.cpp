@@ -65,11 +65,10 @@ private:
   }
   static bool isExact(const Target &target) { return codeName(target).ends_with('a'); }
 
-  void statement(const std::string &call, const std::string &then = "return status;") {
-    out.line("status = " + call + ";");
-    out.line("if (status != TLC_OK)");
+  void statement(const std::string &call) {
+    out.line("if (tlc_status status = " + call + ")");
     auto inner = out.indent();
-    out.line(then);
+    out.line("return status;");
   }
 
   void deviceChoice() {
@@ -77,7 +76,6 @@ private:
              " *limits) {");
     {
       auto inner = out.indent();
-      out.line("tlc_status status = TLC_OK;");
       statement(tlc("query") + "(" + name + ", device, limits)");
       std::string built;
       // The last fitting variant is the best one.
@@ -168,7 +166,6 @@ private:
           auto deeper = out.indent();
           out.line("return TLC_OK;");
         }
-        out.line("tlc_status status = TLC_OK;");
         statement(symbol + "_device(device, limits)");
         statement(symbol + "_load(*limits)");
         out.line(symbol + "_devices.store(device, *limits);");
@@ -205,14 +202,6 @@ private:
     return items;
   }
 
-  void writeLines(const std::string &all) {
-    for (std::size_t at = 0; at != all.npos;) {
-      std::size_t end = all.find('\n', at);
-      out.line(all.substr(at, end == all.npos ? end : end - at));
-      at = end == all.npos ? end : end + 1;
-    }
-  }
-
   std::string argumentList() const {
     std::string list;
     for (const CParam &p : unit.interface.params)
@@ -221,7 +210,8 @@ private:
   }
 
   void entry() {
-    writeLines(wrapList("tlc_status " + symbol + "(",
+    writeLines(out,
+               wrapList("tlc_status " + symbol + "(",
                         parameters({"void *workspace", "size_t workspace_bytes", "void *stream"}),
                         ") {", 4));
     {
@@ -229,7 +219,6 @@ private:
       out.line("const " + symbol + "_args a = {" + argumentList() + "workspace, workspace_bytes};");
       out.line("tlc::device_limits device;");
       out.line(planType() + " plan;");
-      out.line("tlc_status status = TLC_OK;");
       statement(symbol + "_ready(&device)");
       statement(symbol + "_check_arguments(a)");
       statement(symbol + "_plan(a, device, &plan)");
@@ -242,7 +231,8 @@ private:
   }
 
   void checkEntry() {
-    writeLines(wrapList("tlc_status " + symbol + "_check(",
+    writeLines(out,
+               wrapList("tlc_status " + symbol + "_check(",
                         parameters({"void *workspace", "size_t workspace_bytes", "int device"}),
                         ") {", 4));
     {
@@ -250,7 +240,6 @@ private:
       out.line("const " + symbol + "_args a = {" + argumentList() + "workspace, workspace_bytes};");
       out.line("tlc::device_limits limits;");
       out.line(planType() + " plan;");
-      out.line("tlc_status status = TLC_OK;");
       statement(symbol + "_device(device, &limits)");
       statement(symbol + "_check_arguments(a)");
       statement(symbol + "_plan(a, limits, &plan)");
@@ -271,7 +260,7 @@ private:
       values += size ? p.name + ", " : p.buffer ? "nullptr, " : "0, ";
     }
     items.push_back("int device");
-    writeLines(wrapList("size_t " + symbol + "_workspace_bytes(", items, ") {", 4));
+    writeLines(out, wrapList("size_t " + symbol + "_workspace_bytes(", items, ") {", 4));
     {
       auto inner = out.indent();
       out.line("const " + symbol + "_args a = {" + values + "nullptr, 0};");
@@ -294,7 +283,6 @@ private:
     {
       auto inner = out.indent();
       out.line("tlc::device_limits limits;");
-      out.line("tlc_status status = TLC_OK;");
       statement(symbol + "_device(device, &limits)");
       if (gpu) {
         statement(tlc("on_device") + "(" + name + ", device, [&] { return " + symbol +

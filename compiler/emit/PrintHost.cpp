@@ -1,5 +1,6 @@
 #include "emit/PrintHost.h"
 
+#include "emit/Wrap.h"
 #include "support/Check.h"
 
 #include <algorithm>
@@ -50,7 +51,6 @@ public:
       if (options.checks == CheckLevel::None) {
         out.line("(void)a;");
       } else {
-        out.line("tlc_status status = TLC_OK;");
         for (const CParam &p : unit.interface.params)
           if (p.kind == ParamKind::Size || p.kind == ParamKind::Stride)
             checkSize(p);
@@ -68,52 +68,36 @@ public:
 
   void plan(const Variant &variant) {
     bind(*variant.function, "device.");
-    out.line("inline tlc_status " + symbol + "_plan(const " + symbol +
-             "_args &a, const tlc::device_limits &device,");
-    out.line("    " + planType() + " *plan) {");
-    {
-      auto inner = out.indent();
-      out.line("(void)a;");
-      out.line("(void)device;");
-      out.line("plan->workspace = 0;");
-      for (std::size_t i = 0; i < variant.function->workspace.size(); ++i)
-        workspacePart(*variant.function->workspace[i], i);
+    TextWriter body;
+    body.line("plan->workspace = 0;");
+    for (std::size_t i = 0; i < variant.function->workspace.size(); ++i)
+      workspacePart(*variant.function->workspace[i], i, body);
+    for (std::size_t i = 0; i < variant.kernels.size(); ++i)
+      grid(*variant.kernels[i].launch, i, body);
+    if (options.checks != CheckLevel::None)
       for (std::size_t i = 0; i < variant.kernels.size(); ++i)
-        grid(*variant.kernels[i].launch, i);
-      if (options.checks != CheckLevel::None)
-        for (std::size_t i = 0; i < variant.kernels.size(); ++i)
-          returnOnError(
-              exprs.runtimeName("check_grid") + "(" + name + ", plan->grid[" +
-              text(static_cast<std::int64_t>(i)) + "], " +
-              (dialect.family == Family::Cpu ? "INT32_MAX, INT32_MAX" : "INT32_MAX, 65535") + ")");
-      out.line("return TLC_OK;");
-    }
-    out.line("}");
-    out.line();
+        returnOnError(
+            exprs.runtimeName("check_grid") + "(" + name + ", plan->grid[" +
+                text(static_cast<std::int64_t>(i)) + "], " +
+                (dialect.family == Family::Cpu ? "INT32_MAX, INT32_MAX" : "INT32_MAX, 65535") + ")",
+            body);
+    body.line("return TLC_OK;");
+    function("plan", planType() + " *plan", "", body.str());
   }
 
   void start(const Variant &variant) {
     bind(*variant.function, "device.");
-    out.line("inline tlc_status " + symbol + "_start(const " + symbol +
-             "_args &a, const tlc::device_limits &device,");
-    out.line("    const " + planType() + " &plan, void *stream) {");
-    {
-      auto inner = out.indent();
-      out.line("(void)device;");
-      for (std::size_t i = 0; i < variant.kernels.size(); ++i) {
-        bool last = i + 1 == variant.kernels.size();
-        std::string call =
-            dialect.family == Family::Cpu ? cpuLaunch(variant, i) : gpuLaunch(variant, i);
-        if (last)
-          writeLines("return " + call + ";");
-        else
-          writeLines(call + ";", true);
-      }
-      if (variant.kernels.empty())
-        out.line("return TLC_OK;");
+    TextWriter body;
+    for (std::size_t i = 0; i < variant.kernels.size(); ++i) {
+      std::string call =
+          dialect.family == Family::Cpu ? cpuLaunch(variant, i) : gpuLaunch(variant, i);
+      bool last = i + 1 == variant.kernels.size();
+      writeLines(body, last ? "return " + call + ";"
+                            : "if (tlc_status status = " + call + ")\n  return status;");
     }
-    out.line("}");
-    out.line();
+    if (variant.kernels.empty())
+      body.line("return TLC_OK;");
+    function("start", "const " + planType() + " &plan", "void *stream", body.str());
   }
 
   std::string planType() const {
@@ -143,24 +127,46 @@ private:
       names.alias(constant.var, device + "multiprocessors");
   }
 
-  void returnOnError(const std::string &call) {
-    std::string joined = "if (tlc_status status = " + call + ")";
-    out.line(joined);
-    auto inner = out.indent();
-    out.line("return status;");
+  void returnOnError(const std::string &call) { returnOnError(call, out); }
+  void returnOnError(const std::string &call, TextWriter &to) {
+    writeWrapped(to, "if (tlc_status status = " + call + ")");
+    auto inner = to.indent();
+    to.line("return status;");
   }
+
+  /// One of the functions with arguments, device, and more; parameters that `body` does not mention
+  /// go without a name.
+  void function(const std::string &what, const std::string &third, const std::string &fourth,
+                const std::string &body) {
+    auto param = [&](const std::string &declared) {
+      std::size_t at = declared.find_last_of(" *&") + 1;
+      std::string param = declared.substr(at);
+      bool used = false;
+      for (std::size_t i = 0; (i = body.find(param, i)) != body.npos; ++i)
+        used |= (i == 0 || !isWord(body[i - 1])) && !isWord(body[i + param.size()]);
+      std::string bare = declared.substr(0, at);
+      while (bare.ends_with(' '))
+        bare.pop_back();
+      return used ? declared : bare;
+    };
+    std::vector<std::string> items = {param("const " + symbol + "_args &a"),
+                                      param("const tlc::device_limits &device"), param(third)};
+    if (!fourth.empty())
+      items.push_back(param(fourth));
+    writeLines(out, wrapList("inline tlc_status " + symbol + "_" + what + "(", items, ") {", 4));
+    {
+      auto inner = out.indent();
+      writeLines(out, body.substr(0, body.size() - 1));
+    }
+    out.line("}");
+    out.line();
+  }
+  static bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
   void checkSize(const CParam &p) {
     std::string largest = p.var.dtype().bits() <= 32 ? "INT32_MAX" : "INT64_MAX";
-    step(exprs.runtimeName("check_size") + "(" + name + ", " + quoted(p.name) + ", a." + p.name +
-         ", " + largest + ")");
-  }
-
-  void step(const std::string &call) {
-    out.line("status = " + call + ";");
-    out.line("if (status != TLC_OK)");
-    auto inner = out.indent();
-    out.line("return status;");
+    returnOnError(exprs.runtimeName("check_size") + "(" + name + ", " + quoted(p.name) + ", a." +
+                  p.name + ", " + largest + ")");
   }
 
   void checkConstraint(const Constraint &constraint) {
@@ -180,12 +186,12 @@ private:
       shape = "1";
     std::string head = "(" + name + ", " + quoted(p.name) + ", a." + p.name + ", {" + shape + "}";
     if (options.checks == CheckLevel::Cheap)
-      return step(exprs.runtimeName("check_pointer") + head + ")");
-    step(exprs.runtimeName("check_tensor") + head + ", " + text(p.buffer->dtype.bits()) + ", " +
-         text(p.buffer->alignment) + ")");
+      return returnOnError(exprs.runtimeName("check_pointer") + head + ")");
+    returnOnError(exprs.runtimeName("check_tensor") + head + ", " + text(p.buffer->dtype.bits()) +
+                  ", " + text(p.buffer->alignment) + ")");
   }
 
-  void workspacePart(const Buffer &buffer, std::size_t number) {
+  void workspacePart(const Buffer &buffer, std::size_t number, TextWriter &to) {
     std::string shape;
     for (Expr extent : buffer.shape)
       shape += (shape.empty() ? "" : ", ") + exprs.print(extent);
@@ -195,22 +201,22 @@ private:
     if (bits < 8)
       bytes = "(" + bytes + " * " + text(bits) + " + 7) / 8";
     std::string local = "bytes_" + text(static_cast<std::int64_t>(number));
-    out.line("const int64_t " + local + " = " + bytes + ";");
-    out.line("if (" + local + " < 0)");
+    to.line("const int64_t " + local + " = " + bytes + ";");
+    to.line("if (" + local + " < 0)");
     {
-      auto inner = out.indent();
-      out.line("return " + exprs.runtimeName("fail") + "(TLC_ERR_SHAPE, " +
-               quoted(symbol + ": the workspace does not fit 64 bits") + ");");
+      auto inner = to.indent();
+      to.line("return " + exprs.runtimeName("fail") + "(TLC_ERR_SHAPE, " +
+              quoted(symbol + ": the workspace does not fit 64 bits") + ");");
     }
-    out.line("plan->part[" + text(static_cast<std::int64_t>(number)) +
-             "] = " + exprs.runtimeName("add_part") + "(&plan->workspace, " + local + ");");
+    to.line("plan->part[" + text(static_cast<std::int64_t>(number)) +
+            "] = " + exprs.runtimeName("add_part") + "(&plan->workspace, " + local + ");");
   }
 
-  void grid(const Launch &launch, std::size_t number) {
+  void grid(const Launch &launch, std::size_t number, TextWriter &to) {
     for (std::size_t d = 0; d < 3; ++d) {
       std::string extent = d < launch.grid.size() ? exprs.print(launch.grid[d]) : "1";
-      out.line("plan->grid[" + text(static_cast<std::int64_t>(number)) + "][" +
-               text(static_cast<std::int64_t>(d)) + "] = " + extent + ";");
+      to.line("plan->grid[" + text(static_cast<std::int64_t>(number)) + "][" +
+              text(static_cast<std::int64_t>(d)) + "] = " + extent + ";");
     }
   }
 
@@ -273,18 +279,6 @@ private:
            text(launch.sharedBytes) +
            ", stream,\n    [&](const int (&x)[3], unsigned char *arena) {\n" +
            "      (void)x;\n      " + wrapList(kernel.name + "(", items, ");", 10) + "\n    })";
-  }
-
-  /// A call that may be several lines long; `guarded`: its failure ends the function.
-  void writeLines(const std::string &call, bool guarded = false) {
-    std::string all = guarded ? "if (tlc_status status = " + call.substr(0, call.size() - 1) +
-                                    ")\n  return status;"
-                              : call;
-    for (std::size_t at = 0; at != all.npos;) {
-      std::size_t end = all.find('\n', at);
-      out.line(all.substr(at, end == all.npos ? end : end - at));
-      at = end == all.npos ? end : end + 1;
-    }
   }
 
   const Unit &unit;

@@ -30,6 +30,15 @@ std::string wrapList(const std::string &head, const std::vector<std::string> &it
   return out + tail;
 }
 
+void writeLines(TextWriter &out, std::string_view text) {
+  // The writer indents every line; wrapped ones carry their own margin.
+  for (std::size_t at = 0; at != text.npos;) {
+    std::size_t end = text.find('\n', at);
+    out.line(text.substr(at, end == text.npos ? end : end - at));
+    at = end == text.npos ? end : end + 1;
+  }
+}
+
 namespace {
 
 class KernelPrinter {
@@ -41,6 +50,9 @@ public:
         facts(factsOf(launch.body)), stmts(options, dialect, names, runtime, out, facts) {
     kernel.launch = &launch;
     kernel.name = std::move(name);
+    std::int64_t threads = launch.threadCount() + launch.extraThreads;
+    std::int64_t blocks = std::max<std::int64_t>(1, launch.minBlocksPerSm);
+    stmts.entryRegisters = std::min<std::int64_t>(255, 65536 / (threads * blocks) / 8 * 8);
     reserveNames();
   }
 
@@ -162,12 +174,7 @@ private:
     }
     head += " " + kernel.name + "(";
     std::string text = wrapList(head, items, ") {", 4);
-    // The writer indents every line; wrapped ones carry their own margin.
-    for (std::size_t at = 0; at != text.npos;) {
-      std::size_t end = text.find('\n', at);
-      out.line(text.substr(at, end == text.npos ? end : end - at));
-      at = end == text.npos ? end : end + 1;
-    }
+    writeLines(out, text);
   }
 
   void printArena(std::int64_t alignment) {

@@ -29,4 +29,7 @@ PrintedKernel printKernel(const ir::Function &function, const ir::Launch &launch
 std::string wrapList(const std::string &head, const std::vector<std::string> &items,
                      const std::string &tail, std::size_t indent);
 
+/// Writes each line of `text` with the writer's indentation.
+void writeLines(TextWriter &out, std::string_view text);
+
 } // namespace tlc::emit

@@ -1,5 +1,6 @@
 #include "emit/PrintStmt.h"
 
+#include "emit/Wrap.h"
 #include "ir/Walk.h"
 #include "support/Check.h"
 
@@ -41,6 +42,8 @@ StmtPrinter::StmtPrinter(const Options &options, const Dialect &dialect, ScopedN
                          RuntimeUse &runtime, TextWriter &out, const BodyFacts &facts)
     : exprs(dialect, names, runtime), options(options), dialect(dialect), names(names),
       runtime(runtime), out(out), facts(facts) {}
+
+void StmtPrinter::line(const std::string &text) { writeWrapped(out, text); }
 
 void StmtPrinter::printBlock(const Block &block) {
   names.enter();
@@ -287,8 +290,8 @@ std::string StmtPrinter::moveText(const MoveStmt &stmt, bool &unconditional) {
   bool async = stmt.async && (bytes == 4 || bytes == 8 || bytes == 16);
   if (conditional && zeroFill && power) {
     unconditional = true;
-    return exprs.runtimeName(async ? "cp_async_or_zero" : "copy_or_zero") + size + to + ", " +
-           from + ", " + exprs.print(stmt.predicate) + ")";
+    return exprs.runtimeName(async ? "cp_async" : "copy_or_zero") + size + to + ", " + from + ", " +
+           exprs.print(stmt.predicate) + ")";
   }
   if (async)
     return exprs.runtimeName("cp_async") + size + to + ", " + from + ")";

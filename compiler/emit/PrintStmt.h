@@ -31,7 +31,9 @@ public:
               RuntimeUse &runtime, TextWriter &out, const BodyFacts &facts);
 
   ExprPrinter exprs;
-  std::string tid;   ///< the text of the linear thread index
+  std::string tid; ///< the text of the linear thread index
+  /// Registers that a thread has when the kernel starts: its share of what the launch bounds leave.
+  std::int64_t entryRegisters = 0;
   std::string arena; ///< the name of the pointer to the shared arena
 
   /// The statements of a block, in a scope of their own.
@@ -62,7 +64,7 @@ private:
   void message(const ir::PrintStmt &stmt);
   void verbatim(const ir::SourceStmt &stmt);
 
-  void line(const std::string &text) { out.line(text); }
+  void line(const std::string &text);
   /// `text;`, under `if (predicate)` where there is one.
   void guarded(ir::Expr predicate, const std::string &text);
   /// "const int x = " or "" if the variable is null or never used.

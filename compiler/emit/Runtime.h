@@ -34,8 +34,7 @@ struct RuntimeSection {
 /// The sections for one family of targets, each after those it needs.
 class RuntimeLibrary {
 public:
-  /// Built once per family. Throws InternalError if a file contradicts itself (a section that
-  /// mentions a later one, a name defined twice).
+  /// Built once per family. Throws InternalError if a name is defined twice.
   static const RuntimeLibrary &of(Family family);
 
   std::span<const RuntimeSection> sections() const { return all; }

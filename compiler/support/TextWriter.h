@@ -39,6 +39,8 @@ public:
   };
   Indent indent() { return Indent(*this); }
 
+  /// Characters that a line begins with at the present depth.
+  std::size_t indentation() const { return std::size_t{width} * level; }
   /// Characters of the current line so far, indentation included.
   std::size_t column() const;
   const std::string &str() const { return text; }

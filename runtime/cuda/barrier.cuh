@@ -136,13 +136,14 @@ TLC_DEVICE void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-//@ registers_up
-template <int Count> TLC_DEVICE void registers_up() {
+//@ increase_registers
+// Registers of each thread of a warpgroup; the sum over the block must fit.
+template <int Count> TLC_DEVICE void increase_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
 }
 
-//@ registers_down
-template <int Count> TLC_DEVICE void registers_down() {
+//@ decrease_registers
+template <int Count> TLC_DEVICE void decrease_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
 }
 

@@ -92,11 +92,9 @@ template <int Bytes> TLC_DEVICE void cp_async(void *to, const void *from TLC_AT)
                  : "memory");
 #endif
 }
-
-//@ cp_async_or_zero
-// As cp_async where `valid`; else the target is zeroed and nothing is read.
+// As above where `valid`; else the target is zeroed and nothing is read.
 template <int Bytes>
-TLC_DEVICE void cp_async_or_zero(void *to, const void *from, bool valid TLC_AT) {
+TLC_DEVICE void cp_async(void *to, const void *from, bool valid TLC_AT) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async moves 4, 8 or 16 bytes");
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   copy_or_zero<Bytes>(to, from, valid);

@@ -53,37 +53,44 @@ TLC_DEVICE T shfl_up(T value, int delta, int width = 32, uint32_t mask = 0xfffff
   });
 }
 
-//@ any_sync
-TLC_DEVICE bool any_sync(bool value, uint32_t mask = 0xffffffff TLC_AT) {
+//@ any
+TLC_DEVICE bool any(bool value, uint32_t mask = 0xffffffff TLC_AT) {
   return __any_sync(mask, value TLC_HERE) != 0;
 }
 
-//@ all_sync
-TLC_DEVICE bool all_sync(bool value, uint32_t mask = 0xffffffff TLC_AT) {
+//@ all
+TLC_DEVICE bool all(bool value, uint32_t mask = 0xffffffff TLC_AT) {
   return __all_sync(mask, value TLC_HERE) != 0;
 }
 
-//@ ballot_sync
+//@ ballot
 // Bit i: the value of lane i.
-TLC_DEVICE uint32_t ballot_sync(bool value, uint32_t mask = 0xffffffff TLC_AT) {
+TLC_DEVICE uint32_t ballot(bool value, uint32_t mask = 0xffffffff TLC_AT) {
   return __ballot_sync(mask, value TLC_HERE);
 }
 
-//@ match_any_sync
+//@ match_any
 // The lanes that hold the same value.
-template <class T> TLC_DEVICE uint32_t match_any_sync(T value, uint32_t mask = 0xffffffff TLC_AT) {
+template <class T> TLC_DEVICE uint32_t match_any(T value, uint32_t mask = 0xffffffff TLC_AT) {
   return __match_any_sync(mask, value TLC_HERE);
 }
 
-//@ match_all_sync
+//@ match_all
 // `mask` if all its lanes hold the same value, else 0.
-template <class T> TLC_DEVICE uint32_t match_all_sync(T value, uint32_t mask = 0xffffffff TLC_AT) {
+template <class T> TLC_DEVICE uint32_t match_all(T value, uint32_t mask = 0xffffffff TLC_AT) {
   int all;
   return __match_all_sync(mask, value, &all TLC_HERE);
 }
 
-//@ activemask
-TLC_DEVICE uint32_t activemask() { return __activemask(); }
+//@ active_mask
+TLC_DEVICE uint32_t active_mask() { return __activemask(); }
+
+//@ find_nth_set
+// The place of the n-th set bit of a mask counted from bit `base` (n > 0: upwards, from 1); -1 if there
+// is none.
+TLC_DEVICE int find_nth_set(uint32_t mask, int base, int n) {
+  return int(__fns(mask, unsigned(base), n));
+}
 
 //@ elect_one
 // True in one lane of a converged warp.
@@ -123,16 +130,16 @@ template <int Width = 32, class T> TLC_DEVICE T warp_reduce_min(T value TLC_AT) 
   return value;
 }
 
-//@ warp_reduce_bitand
-template <int Width = 32, class T> TLC_DEVICE T warp_reduce_bitand(T value TLC_AT) {
+//@ warp_reduce_and
+template <int Width = 32, class T> TLC_DEVICE T warp_reduce_and(T value TLC_AT) {
 #pragma unroll
   for (int bits = Width / 2; bits > 0; bits /= 2)
     value &= shfl_xor(value, bits, 32, 0xffffffff TLC_HERE);
   return value;
 }
 
-//@ warp_reduce_bitor
-template <int Width = 32, class T> TLC_DEVICE T warp_reduce_bitor(T value TLC_AT) {
+//@ warp_reduce_or
+template <int Width = 32, class T> TLC_DEVICE T warp_reduce_or(T value TLC_AT) {
 #pragma unroll
   for (int bits = Width / 2; bits > 0; bits /= 2)
     value |= shfl_xor(value, bits, 32, 0xffffffff TLC_HERE);
