@@ -1,0 +1,201 @@
+// Matrix instructions of a warp, by the layouts of target/Atoms.h.
+#include "interpret/Calls.h"
+
+#include "target/Atoms.h"
+
+#include <limits>
+#include <map>
+
+namespace tlc::interpret {
+
+const Atom *findMatrixAtom(std::string_view name) {
+  for (Family family : {Family::Cuda, Family::Hip})
+    for (const Atom &atom : atomTable(family))
+      if (atom.name == name && atom.kind == AtomKind::Matrix && atom.threads == 32)
+        return &atom;
+  return nullptr;
+}
+
+namespace {
+
+/// For each (thread, register) the element of a row-major matrix.
+struct OperandTable {
+  Index registers = 0, rows = 0, columns = 0;
+  std::vector<std::size_t> element; ///< [thread * registers + register]
+};
+
+OperandTable tableOf(const Layout &l, Index registers, Index rows, Index columns) {
+  OperandTable table{registers, rows, columns, {}};
+  for (Index t = 0; t < 32; ++t)
+    for (Index r = 0; r < registers; ++r) {
+      Point p = l({r, t});
+      table.element.push_back(static_cast<std::size_t>(p[0] * columns + p[1]));
+    }
+  return table;
+}
+
+struct AtomTables {
+  OperandTable a, b, c;
+};
+
+const AtomTables &tablesOf(const Atom &atom) {
+  static std::map<const Atom *, AtomTables> known;
+  auto [at, isNew] = known.try_emplace(&atom);
+  if (isNew)
+    at->second = {tableOf(atom.aLayout, atom.aRegisters(), atom.m, atom.k),
+                  tableOf(atom.bLayout, atom.bRegisters(), atom.n, atom.k),
+                  tableOf(atom.cLayout, atom.cRegisters(), atom.m, atom.n)};
+  return at->second;
+}
+
+/// Reads an operand from the lanes' registers. Registers hold the atom's elements packed, whatever
+/// the array's dtype.
+std::vector<double> gatherOperand(Group &group, const ArgumentRef &arg, const WarpLanes &warp,
+                                  const OperandTable &table, DType type) {
+  const View &v = group.view(arg.element.buffer);
+  const Codec &c = codec(type.scalar);
+  std::vector<double> out(static_cast<std::size_t>(table.rows * table.columns));
+  auto elements = static_cast<unsigned>(table.registers * c.bits / v.bits());
+  for (unsigned t = 0; t < 32; ++t) {
+    if (warp.lane[t] < 0)
+      continue;
+    auto lane = static_cast<std::uint32_t>(warp.lane[t]);
+    std::int64_t at = addressOf(group, arg, lane, elements);
+    if (at < 0)
+      continue;
+    for (unsigned e = 0; e < elements; ++e)
+      group.noteRead(v, at + e * v.bits(), lane, false);
+    for (Index r = 0; r < table.registers; ++r, at += c.bits) {
+      Value value = c.load(v.storage->data + (at >> 3), static_cast<unsigned>(at & 7));
+      double number = type.isFloat() ? value.f : static_cast<double>(value.i);
+      if (type.scalar == Scalar::TFloat32)
+        number = roundTo(type, number);
+      out[table.element[t * static_cast<std::size_t>(table.registers) +
+                        static_cast<std::size_t>(r)]] = number;
+    }
+  }
+  return out;
+}
+
+} // namespace
+
+void multiplyMatrix(Group &group, const CallNode &node, const WarpLanes &warp, const Atom &atom) {
+  const AtomTables &tables = tablesOf(atom);
+  if (node.args.size() != 3)
+    return group.report(ReportKind::Unsupported, "a matrix instruction takes c, a and b");
+  std::vector<double> c = gatherOperand(group, node.args[0], warp, tables.c, atom.c);
+  std::vector<double> a = gatherOperand(group, node.args[1], warp, tables.a, atom.a);
+  std::vector<double> b = gatherOperand(group, node.args[2], warp, tables.b, atom.b);
+  auto k = static_cast<std::size_t>(atom.k), n = static_cast<std::size_t>(atom.n);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(atom.m); ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::size_t l = 0; l < k; ++l)
+        sum += a[i * k + l] * b[j * k + l];
+      c[i * n + j] += sum;
+    }
+  const View &v = group.view(node.args[0].element.buffer);
+  for (unsigned t = 0; t < 32; ++t) {
+    if (warp.lane[t] < 0)
+      continue;
+    auto lane = static_cast<std::uint32_t>(warp.lane[t]);
+    std::int64_t at =
+        addressOf(group, node.args[0], lane, static_cast<unsigned>(tables.c.registers));
+    if (at < 0)
+      continue;
+    for (Index r = 0; r < tables.c.registers; ++r, at += v.bits()) {
+      double number = c[tables.c.element[t * static_cast<std::size_t>(tables.c.registers) +
+                                         static_cast<std::size_t>(r)]];
+      Value value = atom.c.isFloat()
+                        ? Value{.f = roundTo(atom.c, number)}
+                        : Value{.i = wrapInteger(atom.c, static_cast<std::int64_t>(number))};
+      group.write(v, at, lane, false, value);
+    }
+  }
+}
+
+namespace {
+
+/// One 16-byte row of shared memory that a lane supplies.
+struct MatrixRow {
+  std::int64_t at = -1;
+  std::uint32_t lane = 0;
+};
+
+void touchRow(Group &group, const View &v, const MatrixRow &row, bool isWrite) {
+  // What is written comes from many lanes; for the watch it differs from what is there.
+  Value other = v.dtype.isFloat() ? Value{.f = std::numeric_limits<double>::quiet_NaN()} : Value{};
+  for (unsigned i = 0; i < 128 / v.bits(); ++i) {
+    std::int64_t at = row.at + i * v.bits();
+    if (!v.dtype.isFloat())
+      other.i = ~v.load(at).i;
+    if (isWrite)
+      group.noteWrite(v, at, row.lane, false, other);
+    else
+      group.noteRead(v, at, row.lane, false);
+  }
+}
+
+/// Byte of the row in matrix `m` that lane `t` holds as byte `b` of its word: (row, byte).
+std::pair<unsigned, unsigned> placeOf(unsigned t, unsigned b, bool isTransposed) {
+  if (!isTransposed)
+    return {t / 4, t % 4 * 4 + b};
+  return {t % 4 * 2 + b / 2, t / 4 * 2 + b % 2};
+}
+
+} // namespace
+
+bool moveMatrices(Group &group, const CallNode &node, const WarpLanes &warp) {
+  std::string_view name = node.call->callee;
+  bool isLoad = name.starts_with("ldmatrix_x");
+  if ((!isLoad && !name.starts_with("stmatrix_x")) || name.size() < 11 || node.args.size() != 2)
+    return false;
+  auto count = static_cast<unsigned>(name[10] - '0');
+  bool isTransposed = name.ends_with("_trans");
+  if ((count != 1 && count != 2 && count != 4) || name.size() != (isTransposed ? 17u : 11u))
+    return false;
+  const ArgumentRef &registers = node.args[isLoad ? 0 : 1], &rows = node.args[isLoad ? 1 : 0];
+  const View &shared = group.view(rows.element.buffer),
+             &local = group.view(registers.element.buffer);
+  std::array<MatrixRow, 32> row;
+  for (unsigned i = 0; i < 8 * count; ++i) {
+    if (warp.lane[i] < 0)
+      continue;
+    row[i].lane = static_cast<std::uint32_t>(warp.lane[i]);
+    row[i].at = addressOf(group, rows, row[i].lane, 128 / shared.bits());
+    if (row[i].at >= 0 && row[i].at % 128 != 0) {
+      group.report(ReportKind::OutOfRange,
+                   group.threadName(row[i].lane) +
+                       " supplies a row that is not a multiple of 16 bytes from the start");
+      row[i].at = -1;
+    }
+    if (row[i].at >= 0)
+      touchRow(group, shared, row[i], !isLoad);
+  }
+  for (unsigned t = 0; t < 32; ++t) {
+    if (warp.lane[t] < 0)
+      continue;
+    auto lane = static_cast<std::uint32_t>(warp.lane[t]);
+    std::int64_t at = addressOf(group, registers, lane, 32 * count / local.bits());
+    if (at < 0)
+      continue;
+    std::byte *own = local.storage->data + at / 8;
+    for (unsigned m = 0; m < count; ++m)
+      for (unsigned b = 0; b < 4; ++b) {
+        auto [r, column] = placeOf(t, b, isTransposed);
+        const MatrixRow &source = row[m * 8 + r];
+        if (source.at < 0)
+          continue;
+        std::byte &there = shared.storage->data[source.at / 8 + column];
+        (isLoad ? own[m * 4 + b] : there) = isLoad ? there : own[m * 4 + b];
+      }
+    for (unsigned e = 0; e < 32 * count / local.bits(); ++e)
+      if (isLoad)
+        group.markWritten(local, at + e * local.bits());
+      else
+        group.noteRead(local, at + e * local.bits(), lane, false);
+  }
+  return true;
+}
+
+} // namespace tlc::interpret

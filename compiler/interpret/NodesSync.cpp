@@ -1,0 +1,257 @@
+#include "interpret/Nodes.h"
+
+#include <bit>
+
+namespace tlc::interpret {
+
+using ir::BarrierMode;
+using ir::BarrierScope;
+using ir::MbarOp;
+using ir::Vote;
+
+namespace {
+
+/// Arrives with the active lanes; the last one opens the barrier.
+void arrive(Group &group, BarrierState &b, std::int64_t expected) {
+  b.arrived += static_cast<std::int64_t>(group.lanes.active.size());
+  group.release(b.clock);
+  if (b.arrived < expected)
+    return;
+  b.arrived = 0;
+  ++b.generation;
+  b.passed = std::exchange(b.clock, {});
+  b.resultCount = std::exchange(b.counted, 0);
+  b.resultOr = b.resultCount > 0;
+  b.resultAnd = b.resultCount == expected;
+}
+
+/// Waits for the end of `generation`; what is expected may shrink as threads end.
+void await(Group &group, BarrierState &b, std::uint64_t generation,
+           std::function<std::int64_t()> expected, const std::string &name) {
+  BarrierState *state = &b;
+  group.machine.scheduler.wait(
+      [=] {
+        if (state->generation == generation && state->arrived > 0 && state->arrived >= expected()) {
+          state->arrived = 0;
+          ++state->generation;
+          state->passed = std::exchange(state->clock, {});
+          state->resultCount = std::exchange(state->counted, 0);
+          state->resultOr = state->resultCount > 0;
+          state->resultAnd = state->resultCount == expected();
+        }
+        return state->generation != generation;
+      },
+      [=, &group] {
+        return group.threadName(group.lanes.active.front()) + " and " +
+               std::to_string(group.lanes.active.size() - 1) + " more of block " +
+               std::to_string(group.block.linear) + " wait at " + name + ", where " +
+               std::to_string(state->arrived) + " of " + std::to_string(expected()) +
+               " threads have arrived";
+      });
+  group.acquire(b.passed);
+}
+
+} // namespace
+
+void BarrierNode::run(Group &group) {
+  Lanes &lanes = group.lanes;
+  BlockState &block = group.block;
+  if (value.isSet() && barrier->scope != BarrierScope::Warp)
+    for (std::uint32_t lane : lanes.active)
+      block.barrier.counted += lanes.get(value, lane).i != 0;
+  auto give = [&](std::int64_t count, std::int64_t total) {
+    if (!result.isSet())
+      return;
+    std::int64_t v = barrier->vote == Vote::Count ? count
+                     : barrier->vote == Vote::And ? count == total
+                                                  : count > 0;
+    for (std::uint32_t lane : lanes.active)
+      (lanes.at(result) + (result.isUniform() ? 0 : lane))->i = v;
+  };
+  switch (barrier->scope) {
+  case BarrierScope::Warp: {
+    // The group is one warp, or runs in step anyway: only order and the vote are left.
+    group.tick();
+    std::unordered_map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> votes;
+    for (std::uint32_t lane : lanes.active) {
+      auto &[count, total] = votes[group.threadOf(lane) / 32];
+      count += value.isSet() && lanes.get(value, lane).i != 0;
+      ++total;
+    }
+    if (result.isSet())
+      for (std::uint32_t lane : lanes.active) {
+        auto [count, total] = votes[group.threadOf(lane) / 32];
+        (lanes.at(result) + lane)->i = barrier->vote == Vote::Count ? count
+                                       : barrier->vote == Vote::And ? count == total
+                                                                    : count > 0;
+      }
+    return;
+  }
+  case BarrierScope::Block: {
+    // In step, a barrier in a branch that others do not take is never completed by them.
+    if (group.isDiverged()) {
+      group.expectAll();
+      return give(block.barrier.counted, static_cast<std::int64_t>(lanes.active.size()));
+    }
+    auto expected = [&block] { return block.live; };
+    std::uint64_t generation = block.barrier.generation;
+    if (barrier->mode != BarrierMode::Wait)
+      arrive(group, block.barrier, block.live);
+    group.tick();
+    if (barrier->mode != BarrierMode::Arrive)
+      await(group, block.barrier, generation, expected, "the block's barrier");
+    return give(block.barrier.resultCount, block.live);
+  }
+  case BarrierScope::Named: {
+    std::int64_t number = group.uniformValue(id, DType(Scalar::Int32), "the barrier").i;
+    std::int64_t threads = group.uniformValue(count, DType(Scalar::Int32), "the count").i;
+    BarrierState &b = block.named[number];
+    std::uint64_t generation = b.generation;
+    if (barrier->mode != BarrierMode::Wait)
+      arrive(group, b, threads);
+    group.tick();
+    if (barrier->mode != BarrierMode::Arrive)
+      await(
+          group, b, generation, [threads] { return threads; }, "barrier " + std::to_string(number));
+    return;
+  }
+  case BarrierScope::Cluster:
+  case BarrierScope::Grid: {
+    // One barrier for all blocks concerned: that of the first.
+    BlockState &first = barrier->scope == BarrierScope::Grid ? *group.machine.allBlocks.front()
+                                                             : *block.cluster.front();
+    BarrierState &b = first.named[-1];
+    const std::vector<BlockState *> *blocks =
+        barrier->scope == BarrierScope::Grid ? &group.machine.allBlocks : &first.cluster;
+    auto expected = [blocks] {
+      std::int64_t live = 0;
+      for (const BlockState *each : *blocks)
+        live += each->live;
+      return live;
+    };
+    group.expectAll();
+    std::uint64_t generation = b.generation;
+    if (barrier->mode != BarrierMode::Wait)
+      arrive(group, b, expected());
+    group.tick();
+    if (barrier->mode != BarrierMode::Arrive)
+      await(group, b, generation, expected, "the barrier of all blocks");
+    return;
+  }
+  }
+}
+
+MbarState *mbarAt(Group &group, const ElementRef &e, std::uint32_t lane, BlockState &block) {
+  const View &v = group.view(e.buffer);
+  std::int64_t at = 0;
+  if (!group.locate(e, lane, 1, at)) {
+    group.outOfRange(e, lane, true);
+    return nullptr;
+  }
+  auto &list = block.mbars[e.buffer];
+  auto index = static_cast<std::size_t>((at - v.base) / static_cast<std::int64_t>(v.bits()));
+  if (index >= list.size())
+    list.resize(index + 1);
+  return &list[index];
+}
+
+namespace {
+
+void maybeComplete(MbarState &bar) {
+  if (bar.pending > 0 || bar.bytes != 0)
+    return;
+  ++bar.phase;
+  bar.pending = bar.expected;
+  bar.passed = std::exchange(bar.clock, {});
+}
+
+} // namespace
+
+void completeBytes(MbarState &bar, std::int64_t bytes) {
+  bar.bytes -= bytes;
+  maybeComplete(bar);
+}
+
+void MbarNode::run(Group &group) {
+  Lanes &lanes = group.lanes;
+  if (op == MbarOp::Wait) {
+    std::vector<std::pair<MbarState *, std::uint64_t>> bars;
+    for (std::uint32_t lane : lanes.active)
+      if (MbarState *bar = mbarAt(group, barrier, lane, group.block)) {
+        std::pair<MbarState *, std::uint64_t> wanted(
+            bar, static_cast<std::uint64_t>(lanes.get(value, lane).i & 1));
+        if (bars.empty() || bars.back() != wanted)
+          bars.push_back(wanted);
+      }
+    for (auto [bar, parity] : bars) {
+      if (!bar->isInitialised)
+        group.report(ReportKind::Undefined, "a wait on a barrier that was not initialised");
+      group.machine.scheduler.wait(
+          [bar = bar, parity = parity] { return (bar->phase & 1) != parity; },
+          [&group, bar = bar, parity = parity, node = this] {
+            return group.threadName(group.lanes.active.front()) + " of block " +
+                   std::to_string(group.block.linear) + " waits for parity " +
+                   std::to_string(parity) + " of %" +
+                   group.view(node->barrier.buffer).buffer->name + ", which lacks " +
+                   std::to_string(bar->pending) + " arrivals and " + std::to_string(bar->bytes) +
+                   " bytes";
+          });
+      group.current = this;
+      group.acquire(bar->passed);
+      group.land(bar->flights);
+    }
+    return;
+  }
+  bool isInit = op == MbarOp::Init;
+  for (std::uint32_t lane : lanes.active) {
+    BlockState *block = &group.block;
+    if (cta.isSet()) {
+      std::int64_t rank = lanes.get(cta, lane).i;
+      if (rank < 0 || rank >= static_cast<std::int64_t>(block->cluster.size()))
+        return group.report(ReportKind::OutOfRange,
+                            "the cluster has no block " + std::to_string(rank));
+      block = block->cluster[static_cast<std::size_t>(rank)];
+    }
+    MbarState *bar = mbarAt(group, barrier, lane, *block);
+    if (!bar)
+      continue;
+    std::int64_t number = value.isSet() ? lanes.get(value, lane).i : 0;
+    if (isInit) {
+      *bar = {};
+      bar->isInitialised = true;
+      bar->expected = bar->pending = number;
+      continue;
+    }
+    if (!bar->isInitialised)
+      group.report(ReportKind::Undefined, "an arrival at a barrier that was not initialised");
+    if (op == MbarOp::Expect || op == MbarOp::ArriveExpect)
+      bar->bytes += number;
+    if (op == MbarOp::Expect)
+      continue;
+    if (op == MbarOp::CpAsyncArrive) { // its earlier copies count as complete for those who wait
+      for (auto &closed : group.asyncGroups)
+        bar->flights.insert(bar->flights.end(), closed.begin(), closed.end());
+      bar->flights.insert(bar->flights.end(), group.open.begin(), group.open.end());
+      group.asyncGroups.clear();
+      group.open.clear();
+    }
+    group.release(bar->clock);
+    if (--bar->pending < 0) {
+      group.report(ReportKind::Divergence,
+                   "more arrivals at %" + group.view(barrier.buffer).buffer->name +
+                       " than it expects (" + std::to_string(bar->expected) + ")");
+      bar->pending = 0;
+    }
+    maybeComplete(*bar);
+  }
+  group.tick();
+}
+
+void AsyncNode::run(Group &group) {
+  if (commit)
+    group.commit();
+  else
+    group.waitFor(pending);
+}
+
+} // namespace tlc::interpret
