@@ -1,0 +1,158 @@
+// insert-sync: the barriers that program order needs, and no more.
+//
+//   wait(1)                                      wait(1)
+//   if %k + 2 < %T { move … -> %A_s@… async }    barrier
+//   commit                               =>      if %k + 2 < %T { move … -> %A_s@… async }
+//   call @ldmatrix(… read %A_s@…)                commit
+//                                                call @ldmatrix(… read %A_s@…)
+//
+// SyncAnalysis finds where accesses of different threads to common bytes of shared memory (or of a
+// tensor that the kernel both reads and writes) are not ordered; each such place gets a barrier.
+// Then every barrier that the others make superfluous is taken away again, the innermost first: one
+// in a pipelined main loop is what remains. In a role the barrier is one of the role's threads.
+// Barriers of the program count; with disableThreadStorageSync none is added.
+//
+// Why here: after plan-shared, since buffers that share bytes conflict; last of all passes that
+// move or add accesses. CPU targets have no threads any more that could wait for each other.
+#include "ir/Walk.h"
+#include "passes/Pass.h"
+#include "passes/SyncAnalysis.h"
+
+#include <algorithm>
+
+namespace tlc::passes {
+
+using namespace ir;
+
+namespace {
+
+/// With more candidates than this the search for superfluous barriers would take too long.
+constexpr std::size_t maxCandidates = 48;
+
+class SyncInserter {
+public:
+  SyncInserter(Function &function, Launch &launch, PassContext &pass)
+      : function(function), launch(launch), pass(pass), analysis(function, launch) {}
+
+  void run() {
+    SyncPoints points;
+    analysis.complete(points);
+    for (const Unplaceable &pair : analysis.unplaceable)
+      report(pair);
+    if (!analysis.unplaceable.empty())
+      return;
+    reduce(points);
+    insert(points);
+  }
+
+private:
+  void report(const Unplaceable &pair) {
+    auto diagnostic = pass.diagnostics.report(diag::BarrierInDivergent, pair.later->range);
+    if (pair.earlier != pair.later)
+      diagnostic.label(pair.earlier->range, "other threads have to see this, or be done with it");
+    if (pair.cause)
+      diagnostic.label(pair.cause->range, "not the same for all threads");
+  }
+
+  unsigned depth(const Stmt *stmt) const {
+    unsigned loops = 0;
+    for (stmt = analysis.placeOf(*stmt).parent; stmt; stmt = analysis.placeOf(*stmt).parent)
+      loops += stmt->kind == StmtKind::For || stmt->kind == StmtKind::While;
+    return loops;
+  }
+
+  void reduce(SyncPoints &points) {
+    if (points.size() < 2 || points.size() > maxCandidates)
+      return;
+    std::vector<const Stmt *> candidates;
+    for (auto &[stmt, point] : points)
+      candidates.push_back(stmt);
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [&](const Stmt *a, const Stmt *b) { return depth(a) > depth(b); });
+    for (const Stmt *candidate : candidates) {
+      SyncPoints fewer = points;
+      std::erase_if(fewer, [&](const auto &entry) { return entry.first == candidate; });
+      if (analysis.sufficient(fewer))
+        points = std::move(fewer);
+    }
+  }
+
+  void insert(const SyncPoints &points) {
+    // From behind, so that places stay right.
+    std::vector<std::pair<Place, SyncPoint>> places;
+    for (auto &[stmt, point] : points)
+      places.emplace_back(analysis.placeOf(*stmt), point);
+    std::stable_sort(places.begin(), places.end(),
+                     [](const auto &a, const auto &b) { return a.first.index > b.first.index; });
+    for (auto &[place, point] : places) {
+      auto at = place.block->begin() + static_cast<std::ptrdiff_t>(place.index);
+      SourceRange range = (*at)->range;
+      Block made;
+      if (point.drain) {
+        // What was not committed yet would not be waited for.
+        auto commit = std::make_unique<AsyncStmt>(range);
+        commit->commit = true;
+        made.push_back(std::move(commit));
+        made.push_back(std::make_unique<AsyncStmt>(range));
+      }
+      made.push_back(barrier(point, range));
+      place.block->insert(at, std::make_move_iterator(made.begin()),
+                          std::make_move_iterator(made.end()));
+    }
+  }
+
+  StmtPtr barrier(const SyncPoint &point, SourceRange range) {
+    auto result = std::make_unique<BarrierStmt>(range);
+    if (!point.role)
+      return result;
+    std::int64_t threads = point.role->count;
+    if (threads <= pass.target.limits.warp) {
+      result->scope = BarrierScope::Warp;
+      return result;
+    }
+    result->scope = BarrierScope::Named;
+    result->id = function.context->int32(barrierOf(*point.role));
+    result->count = function.context->int32(threads);
+    return result;
+  }
+
+  /// Barrier 0 is the whole block's; ids that the program uses itself are left to it.
+  std::int64_t barrierOf(const RoleStmt &role) {
+    auto found = ids.find(&role);
+    if (found != ids.end())
+      return found->second;
+    if (ids.empty())
+      walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+        const auto *named = dynCast<BarrierStmt>(&stmt);
+        if (named && named->scope == BarrierScope::Named && named->id && named->id.constant())
+          used.insert(*named->id.constant());
+        return true;
+      });
+    std::int64_t id = 1;
+    while (used.count(id))
+      ++id;
+    used.insert(id);
+    if (id >= pass.target.limits.namedBarriers)
+      pass.diagnostics.report(diag::NoNamedBarrier, role.range, pass.target.name,
+                              pass.target.limits.namedBarriers);
+    return ids[&role] = id;
+  }
+
+  Function &function;
+  Launch &launch;
+  PassContext &pass;
+  SyncAnalysis analysis;
+  std::map<const RoleStmt *, std::int64_t> ids;
+  std::unordered_set<std::int64_t> used;
+};
+
+} // namespace
+
+void insertSync(Function &function, PassContext &context) {
+  if (!context.target.isGpu() || function.options.disableThreadStorageSync)
+    return;
+  for (auto &launch : function.launches)
+    SyncInserter(function, *launch, context).run();
+}
+
+} // namespace tlc::passes

@@ -1,0 +1,567 @@
+#include "passes/SyncAnalysis.h"
+
+#include "ir/Walk.h"
+
+#include <algorithm>
+
+namespace tlc::passes {
+
+using namespace ir;
+using analysis::Address;
+using analysis::Interval;
+using analysis::Ranges;
+
+namespace {
+
+/// Back-edges after which an asynchronous write is no longer followed exactly; more than any
+/// pipeline has stages.
+constexpr int maxShifts = 16;
+/// Rounds after which a loop's state has to have settled.
+constexpr int maxRounds = 24;
+
+bool usesAny(Expr e, const analysis::ExprSet &vars) {
+  std::vector<Expr> used;
+  collectVars(e, used);
+  return std::any_of(used.begin(), used.end(), [&](Expr var) { return vars.count(var.get()); });
+}
+
+} // namespace
+
+SyncAnalysis::SyncAnalysis(Function &function, Launch &launch)
+    : function(function), launch(launch), uniformity(launch), threads(launch, uniformity) {
+  index(launch.body, nullptr);
+  std::unordered_set<const Buffer *> read, written;
+  walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+    forEachUse(stmt, [&](const BufferUse &use) {
+      if (use.buffer->storage()->scope != Scope::Global || stmt.kind == StmtKind::Atomic)
+        return;
+      if (static_cast<unsigned>(use.access) & 1)
+        read.insert(use.buffer->storage());
+      if (static_cast<unsigned>(use.access) & 2)
+        written.insert(use.buffer->storage());
+    });
+    return true;
+  });
+  for (const Buffer *buffer : written)
+    if (read.count(buffer) || buffer->noRestrict)
+      watchedGlobals.insert(buffer);
+  for (const Buffer *buffer : read)
+    if (buffer->noRestrict)
+      watchedGlobals.insert(buffer);
+}
+
+void SyncAnalysis::index(Block &block, const Stmt *parent) {
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    Stmt &stmt = *block[i];
+    places[&stmt] = {parent, &block, i};
+    if (stmt.kind == StmtKind::For || stmt.kind == StmtKind::While) {
+      analysis::ExprSet &set = definitions[&stmt];
+      forEachBlock(std::as_const(stmt), [&](const Block &body) {
+        walk(body, [&](const Stmt &inner) {
+          forEachDefinition(inner, [&](Expr var) { set.insert(var.get()); });
+          return true;
+        });
+      });
+    }
+    forEachBlock(stmt, [&](Block &inner) { index(inner, &stmt); });
+  }
+}
+
+std::vector<const Stmt *> SyncAnalysis::chain(const Stmt &stmt) const {
+  std::vector<const Stmt *> result;
+  for (const Stmt *s = &stmt; s; s = places.at(s).parent)
+    result.push_back(s);
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+bool SyncAnalysis::contains(const Stmt &outer, const Stmt &inner) const {
+  for (const Stmt *s = &inner; s; s = places.at(s).parent)
+    if (s == &outer)
+      return true;
+  return false;
+}
+
+void SyncAnalysis::start() {
+  ranges.emplace(function);
+  ranges->enter(launch);
+  loops.clear();
+  guards.clear();
+  roles.clear();
+  missed = false;
+}
+
+void SyncAnalysis::complete(SyncPoints &result) {
+  // One run finds what is missing given what it found so far; a barrier noted late in the run may
+  // change what happened before it, so it is repeated until a run finds nothing.
+  for (int round = 0; round < 8; ++round) {
+    points.clear();
+    for (auto &[stmt, point] : result)
+      points.emplace(stmt, point);
+    found = &result;
+    std::size_t before = result.size();
+    unplaceable.clear();
+    start();
+    State state;
+    visit(launch.body, state);
+    if (result.size() == before)
+      return;
+  }
+}
+
+bool SyncAnalysis::sufficient(const SyncPoints &given) {
+  points.clear();
+  for (auto &[stmt, point] : given)
+    points.emplace(stmt, point);
+  found = nullptr;
+  start();
+  State state;
+  visit(launch.body, state);
+  return !missed;
+}
+
+void SyncAnalysis::visit(const Block &block, State &state) {
+  Ranges::Scope scope(*ranges);
+  for (const StmtPtr &stmt : block) {
+    if (!state.live || (missed && !found))
+      return;
+    if (auto point = points.find(stmt.get()); point != points.end())
+      applyPoint(point->second, *stmt, state);
+    visit(*stmt, state);
+    if (auto *let = dynCast<LetStmt>(stmt.get()))
+      ranges->bind(*let);
+    else if (auto *assumption = dynCast<AssumeStmt>(stmt.get()))
+      ranges->assume(assumption->condition);
+  }
+}
+
+void SyncAnalysis::visit(const Stmt &stmt, State &state) {
+  switch (stmt.kind) {
+  case StmtKind::If:
+    return visitIf(cast<IfStmt>(stmt), state);
+  case StmtKind::For:
+    return visitFor(cast<ForStmt>(stmt), state);
+  case StmtKind::While:
+    return visitWhile(cast<WhileStmt>(stmt), state);
+  case StmtKind::Role:
+    return visitRole(cast<RoleStmt>(stmt), state);
+  case StmtKind::Break:
+  case StmtKind::Continue:
+    if (!loops.empty())
+      (stmt.kind == StmtKind::Break ? loops.back().breaks : loops.back().continues)
+          .push_back(state);
+    state = {false, {}};
+    return;
+  case StmtKind::Exit:
+    state = {false, {}};
+    return;
+  case StmtKind::Barrier:
+  case StmtKind::Async:
+    return visitSync(stmt, state);
+  default:
+    return visitAccesses(stmt, state);
+  }
+}
+
+void SyncAnalysis::visitIf(const IfStmt &stmt, State &state) {
+  State result{false, {}};
+  for (bool side : {true, false}) {
+    Ranges::Scope scope(*ranges);
+    ranges->assume(stmt.condition, side);
+    if (ranges->unreachable())
+      continue;
+    State arm = state;
+    guards.push_back(side ? stmt.condition : logicalNot(stmt.condition));
+    visit(side ? stmt.then : stmt.otherwise, arm);
+    guards.pop_back();
+    join(result, arm);
+  }
+  state = std::move(result);
+}
+
+SyncAnalysis::State SyncAnalysis::runBody(const ForStmt &loop, State state, Expr exactly) {
+  Ranges::Scope scope(*ranges);
+  ranges->bind(loop);
+  if (exactly)
+    ranges->assume(equals(loop.var, exactly));
+  if (ranges->unreachable())
+    return {false, {}};
+  std::size_t outerGuards = guards.size();
+  visit(loop.body, state);
+  guards.resize(outerGuards);
+  for (State &jumped : loops.back().continues)
+    join(state, jumped);
+  loops.back().continues.clear();
+  return state;
+}
+
+/// The state at the end of an iteration, seen from the start of the next one.
+void SyncAnalysis::shift(const ForStmt &loop, State &state) {
+  Context &context = *function.context;
+  Expr step = loop.step ? loop.step : context.integer(loop.var.dtype(), 1);
+  Substitution previous{{loop.var, loop.var - step}};
+  const analysis::ExprSet &inside = definitions.at(&loop);
+  for (Pending &entry : state.pending) {
+    bool ours = contains(loop, *entry.address.stmt);
+    if (ours) {
+      entry.carriedBy = &loop;
+      ++entry.shifts;
+    }
+    bool follow = entry.shifts < (entry.flight == Flight::Done ? 2 : maxShifts);
+    auto moved = [&](Expr &e) {
+      if (!e)
+        return;
+      // What is bound in the loop has another value in another iteration.
+      if (usesAny(e, inside) || (!follow && uses(e, loop.var)))
+        e = {};
+      else
+        e = substitute(e, previous);
+    };
+    moved(entry.address.index);
+    moved(entry.address.version);
+    for (Expr &guard : entry.guards)
+      moved(guard);
+    std::erase_if(entry.guards, [](Expr guard) { return !guard; });
+  }
+}
+
+/// The state behind a loop: its variables are gone.
+void SyncAnalysis::forget(const Stmt &loop, Expr var, State &state) {
+  const analysis::ExprSet &inside = definitions.at(&loop);
+  auto gone = [&](Expr e) { return e && (usesAny(e, inside) || (var && uses(e, var))); };
+  for (Pending &entry : state.pending) {
+    if (gone(entry.address.index))
+      entry.address.index = {};
+    if (gone(entry.address.version))
+      entry.address.version = {};
+    std::erase_if(entry.guards, gone);
+    if (entry.carriedBy == &loop)
+      entry.carriedBy = nullptr;
+    entry.shifts = 0;
+  }
+}
+
+void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
+  loops.push_back({&loop, {}, {}});
+  bool inFlight = std::any_of(state.pending.begin(), state.pending.end(),
+                              [](const Pending &p) { return p.flight != Flight::Done; });
+  State exits{false, {}};
+  Expr step = loop.step ? loop.step : function.context->integer(loop.var.dtype(), 1);
+  // What needed another iteration to happen did not happen in the last one.
+  auto prune = [&](State &after) {
+    std::erase_if(after.pending, [&](const Pending &entry) {
+      return entry.flight != Flight::Done &&
+             std::any_of(entry.guards.begin(), entry.guards.end(),
+                         [&](Expr guard) { return ranges->decide(guard) == false; });
+    });
+  };
+  auto leave = [&](State after, Expr exactly) {
+    if (!after.live)
+      return;
+    Ranges::Scope scope(*ranges);
+    ranges->bind(loop);
+    if (exactly)
+      ranges->assume(equals(loop.var, exactly));
+    ranges->assume(lessEqual(loop.hi, loop.var + step));
+    if (ranges->unreachable())
+      return;
+    prune(after);
+    join(exits, after);
+  };
+  if (!ranges->less(loop.lo, loop.hi)) {
+    Ranges::Scope scope(*ranges);
+    ranges->assume(lessEqual(loop.hi, loop.lo));
+    State skipped = state;
+    prune(skipped);
+    join(exits, skipped);
+  }
+  State head = state;
+  // What was started before the loop is in slots with fixed numbers: the first iterations are
+  // looked at one by one, as many as there can be groups in flight.
+  int exact = 0;
+  if (inFlight)
+    for (const Pending &entry : state.pending)
+      if (entry.flight != Flight::Done)
+        exact =
+            std::max<int>(exact, static_cast<int>(entry.address.buffer->storage()->versions) + 1);
+  for (int i = 0; i < exact && head.live; ++i) {
+    Expr value = loop.lo + function.context->integer(loop.var.dtype(), i) * step;
+    head = runBody(loop, std::move(head), value);
+    leave(head, value);
+    shift(loop, head);
+  }
+  // Then any iteration, until the state settles.
+  for (int round = 0; round < maxRounds && head.live && !(missed && !found); ++round) {
+    State after = runBody(loop, head, {});
+    leave(after, {});
+    shift(loop, after);
+    State next = head;
+    join(next, after);
+    bool settled = next.pending.size() == head.pending.size();
+    head = std::move(next);
+    if (settled && round > 0)
+      break;
+  }
+  for (State &left : loops.back().breaks)
+    join(exits, left);
+  loops.pop_back();
+  forget(loop, loop.var, exits);
+  state = std::move(exits);
+}
+
+void SyncAnalysis::visitWhile(const WhileStmt &loop, State &state) {
+  loops.push_back({&loop, {}, {}});
+  State head = state, exits{false, {}};
+  for (int round = 0; round < maxRounds && head.live && !(missed && !found); ++round) {
+    State after = head;
+    visit(loop.conditionBlock, after);
+    join(exits, after);
+    if (after.live) {
+      Ranges::Scope scope(*ranges);
+      ranges->assume(loop.condition);
+      visit(loop.body, after);
+    }
+    for (State &jumped : loops.back().continues)
+      join(after, jumped);
+    loops.back().continues.clear();
+    // Nothing names the round, so nothing is known about the one before.
+    for (Pending &entry : after.pending)
+      if (contains(loop, *entry.address.stmt))
+        entry.carriedBy = &loop;
+    State moved = after;
+    const analysis::ExprSet &inside = definitions.at(&loop);
+    for (Pending &entry : moved.pending) {
+      if (entry.address.index && usesAny(entry.address.index, inside))
+        entry.address.index = {};
+      if (entry.address.version && usesAny(entry.address.version, inside))
+        entry.address.version = {};
+      std::erase_if(entry.guards, [&](Expr guard) { return usesAny(guard, inside); });
+    }
+    State next = head;
+    join(next, moved);
+    bool settled = next.pending.size() == head.pending.size();
+    head = std::move(next);
+    if (settled && round > 0)
+      break;
+  }
+  for (State &left : loops.back().breaks)
+    join(exits, left);
+  loops.pop_back();
+  forget(loop, {}, exits);
+  state = std::move(exits);
+}
+
+void SyncAnalysis::visitRole(const RoleStmt &role, State &state) {
+  State inside = state;
+  {
+    Ranges::Scope scope(*ranges);
+    ranges->bind(role);
+    roles.push_back(&role);
+    visit(role.body, inside);
+    roles.pop_back();
+  }
+  // Other threads went past it.
+  join(state, inside);
+}
+
+/// Union. Entries that differ in nothing but what is known about their index are merged.
+void SyncAnalysis::join(State &into, const State &from) const {
+  if (!from.live)
+    return;
+  if (!into.live) {
+    into = from;
+    return;
+  }
+  for (const Pending &entry : from.pending) {
+    bool merged = false;
+    std::size_t similar = 0;
+    Pending *last = nullptr;
+    for (Pending &other : into.pending) {
+      if (other.address.stmt != entry.address.stmt || other.address.use != entry.address.use ||
+          other.flight != entry.flight || other.age != entry.age || other.role != entry.role)
+        continue;
+      if (other.address.index == entry.address.index &&
+          other.address.version == entry.address.version && other.carriedBy == entry.carriedBy) {
+        other.address.elements = hull(other.address.elements, entry.address.elements);
+        // Both ways lead here, so only conditions of both are known.
+        std::erase_if(other.guards, [&](Expr guard) {
+          return std::find(entry.guards.begin(), entry.guards.end(), guard) == entry.guards.end();
+        });
+        merged = true;
+        break;
+      }
+      ++similar;
+      last = &other;
+    }
+    if (merged)
+      continue;
+    if (similar >= static_cast<std::size_t>(maxShifts) && last) { // too many: anything
+      last->address.index = last->address.version = {};
+      last->address.elements = hull(last->address.elements, entry.address.elements);
+      last->guards.clear();
+      continue;
+    }
+    into.pending.push_back(entry);
+  }
+}
+
+void SyncAnalysis::waitFor(std::int64_t open, const Stmt &stmt, State &state) {
+  for (Pending &entry : state.pending)
+    if (entry.flight == Flight::Committed && entry.age >= open) {
+      entry.flight = Flight::Done;
+      entry.origin = &stmt;
+      entry.carriedBy = nullptr;
+      entry.guards.clear();
+    }
+}
+
+void SyncAnalysis::visitSync(const Stmt &stmt, State &state) {
+  if (const auto *async = dynCast<AsyncStmt>(&stmt)) {
+    if (async->what != AsyncKind::CpAsync)
+      return;
+    if (!async->commit)
+      return waitFor(async->pending, stmt, state);
+    for (Pending &entry : state.pending) {
+      if (entry.flight == Flight::Committed)
+        ++entry.age;
+      else if (entry.flight == Flight::Open)
+        entry.flight = Flight::Committed;
+    }
+    return;
+  }
+  const auto &barrier = cast<BarrierStmt>(stmt);
+  bool whole = barrier.mode == BarrierMode::Both &&
+               (barrier.scope == BarrierScope::Block || barrier.scope == BarrierScope::Cluster ||
+                barrier.scope == BarrierScope::Grid);
+  // A named barrier orders the threads of the role around it.
+  bool ofRole = barrier.mode == BarrierMode::Both && barrier.scope == BarrierScope::Named &&
+                !roles.empty() && barrier.count && barrier.count.isConstant(roles.back()->count);
+  if (whole || ofRole)
+    std::erase_if(state.pending, [&](const Pending &entry) {
+      return entry.flight == Flight::Done && (whole || entry.role == roles.back());
+    });
+}
+
+void SyncAnalysis::applyPoint(const SyncPoint &point, const Stmt &stmt, State &state) {
+  if (point.drain) {
+    for (Pending &entry : state.pending)
+      if (entry.flight == Flight::Open)
+        entry.flight = Flight::Committed;
+    waitFor(0, stmt, state);
+  }
+  std::erase_if(state.pending, [&](const Pending &entry) {
+    return entry.flight == Flight::Done && (!point.role || entry.role == point.role);
+  });
+}
+
+void SyncAnalysis::visitAccesses(const Stmt &stmt, State &state) {
+  std::vector<Address> addresses = analysis::addressesOf(stmt, *ranges);
+  std::erase_if(addresses, [&](const Address &address) {
+    const Buffer *storage = address.buffer->storage();
+    return storage->scope == Scope::Global && !watchedGlobals.count(storage);
+  });
+  for (const Address &address : addresses)
+    for (std::size_t i = 0; i < state.pending.size();) {
+      if (!conflicts(state.pending[i], address)) {
+        ++i;
+        continue;
+      }
+      const Stmt *before = missing(state.pending[i], stmt);
+      if (missed && !found)
+        return;
+      if (!before) {
+        ++i;
+        continue;
+      }
+      // Ordered from now on, and with it whatever else came before that point. (The next run starts
+      // with the barrier in its place and finds what this one takes for granted too early.)
+      state.pending.erase(state.pending.begin() + static_cast<std::ptrdiff_t>(i));
+      const RoleStmt *role = points.at(before).role;
+      std::erase_if(state.pending, [&](const Pending &entry) {
+        return entry.flight == Flight::Done && (!role || entry.role == role) &&
+               (before == &stmt || !contains(*before, *entry.origin));
+      });
+      i = 0;
+    }
+  for (Address &address : addresses) {
+    Pending entry;
+    entry.origin = &stmt;
+    entry.flight = address.async ? Flight::Open : Flight::Done;
+    entry.guards = guards;
+    entry.role = roles.empty() ? nullptr : roles.back();
+    entry.address = std::move(address);
+    State one{true, {}};
+    one.pending.push_back(std::move(entry));
+    join(state, one);
+  }
+}
+
+bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
+  const RoleStmt *role = roles.empty() ? nullptr : roles.back();
+  // Between roles the program synchronises itself.
+  if (pending.role && role && pending.role != role && !contains(*pending.role, *role) &&
+      !contains(*role, *pending.role))
+    return false;
+  bool global = address.buffer->storage()->scope == Scope::Global;
+  // Two stores to one element of a tensor: the order of threads is nobody's promise.
+  if (global && !pending.address.reads && !address.reads)
+    return false;
+  if (!analysis::mayMeet(pending.address, address, *ranges))
+    return false;
+  return pending.flight != Flight::Done || !threads.onlyOwn(pending.address, address, *ranges);
+}
+
+/// Finds the place of the barrier between a pending access and `stmt`: in the innermost block that
+/// holds both (the body of the loop whose back-edge lies between them), in front of what holds
+/// `stmt`; outside of divergent control.
+const Stmt *SyncAnalysis::missing(const Pending &pending, const Stmt &stmt) {
+  std::vector<const Stmt *> to = chain(stmt);
+  std::size_t at = 0; // position in `to` of the statement to stand in front of
+  if (pending.carriedBy && contains(*pending.carriedBy, stmt)) {
+    while (to[at] != pending.carriedBy)
+      ++at;
+    ++at;
+  } else {
+    std::vector<const Stmt *> from = chain(*pending.origin);
+    while (at + 1 < to.size() && at + 1 < from.size() && to[at] == from[at] &&
+           places.at(to[at + 1]).block == places.at(from[at + 1]).block)
+      ++at;
+  }
+  // Up to where all threads come.
+  std::size_t wanted = at;
+  while (at > 0 && uniformity.divergent(*to[at]))
+    --at;
+  const Stmt *before = to[at];
+  bool between = wanted == at || !contains(*before, *pending.origin);
+  if (pending.carriedBy && wanted != at)
+    between = contains(*pending.carriedBy, *before) && pending.carriedBy != before;
+  bool global = pending.address.buffer->storage()->scope == Scope::Global;
+  if (!between || uniformity.divergent(*before)) {
+    if (!global && found) // of global memory, as in any program of threads, the order is the user's
+      unplaceable.push_back({pending.address.stmt, &stmt, uniformity.cause(stmt)});
+    return nullptr;
+  }
+  missed = true;
+  if (!found)
+    return before;
+  SyncPoint point;
+  point.drain = pending.flight != Flight::Done;
+  for (const Stmt *outer : to) {
+    if (outer == before)
+      break;
+    if (auto *role = dynCast<RoleStmt>(outer))
+      point.role = role;
+  }
+  auto [entry, isNew] = points.emplace(before, point);
+  if (isNew) {
+    found->emplace_back(before, point);
+  } else if (point.drain && !entry->second.drain) {
+    entry->second.drain = true;
+    for (auto &[where, known] : *found)
+      if (where == before)
+        known.drain = true;
+  }
+  return before;
+}
+
+} // namespace tlc::passes

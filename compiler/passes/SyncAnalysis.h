@@ -1,0 +1,114 @@
+// Which accesses of shared memory are not yet ordered by a barrier, at each point of thread code.
+//
+// The analysis runs through the statements in order with a list of pending accesses, over loop
+// back-edges (where entries move one iteration into the past) and both arms of branches. Where an
+// access may meet a pending one of another thread, a barrier is missing; it is noted, and taken as
+// there from then on.
+#pragma once
+
+#include "analysis/Addresses.h"
+#include "analysis/Uniformity.h"
+#include "ir/Function.h"
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace tlc::passes {
+
+/// Where a statement stands.
+struct Place {
+  const ir::Stmt *parent = nullptr; ///< null: the launch's body
+  ir::Block *block = nullptr;       ///< that holds it
+  std::size_t index = 0;            ///< in the block
+};
+
+/// A barrier to be put in front of a statement.
+struct SyncPoint {
+  bool drain = false;                 ///< waits for asynchronous copies first
+  const ir::RoleStmt *role = nullptr; ///< whose threads it joins; null: the block's
+};
+/// In the order in which they were found.
+using SyncPoints = std::vector<std::pair<const ir::Stmt *, SyncPoint>>;
+
+/// A missing barrier for which there is no place.
+struct Unplaceable {
+  const ir::Stmt *earlier = nullptr, *later = nullptr;
+  const ir::Stmt *cause = nullptr; ///< what makes the control divergent
+};
+
+class SyncAnalysis {
+public:
+  SyncAnalysis(ir::Function &function, ir::Launch &launch);
+
+  /// Adds to `points` until nothing is missing.
+  void complete(SyncPoints &points);
+  /// Whether nothing is missing with these.
+  bool sufficient(const SyncPoints &points);
+
+  std::vector<Unplaceable> unplaceable; ///< found by complete
+  const Place &placeOf(const ir::Stmt &stmt) const { return places.at(&stmt); }
+
+private:
+  /// How far an asynchronous write is.
+  enum class Flight : std::uint8_t { Done, Open, Committed };
+  struct Pending {
+    analysis::Address address;
+    const ir::Stmt *origin = nullptr;    ///< from where on a barrier orders it
+    const ir::Stmt *carriedBy = nullptr; ///< outermost loop whose back-edge it has crossed
+    Flight flight = Flight::Done;
+    int age = 0;    ///< Committed: commits since
+    int shifts = 0; ///< back-edges of its loop that it has crossed since it was known exactly
+    std::vector<ir::Expr>
+        guards; ///< conditions under which it happened, in terms of loop variables
+    const ir::RoleStmt *role = nullptr;
+  };
+  struct State {
+    bool live = true; ///< can be reached
+    std::vector<Pending> pending;
+  };
+  struct LoopFrame {
+    const ir::Stmt *loop = nullptr;
+    std::vector<State> breaks, continues;
+  };
+
+  void index(ir::Block &block, const ir::Stmt *parent);
+  void start();
+  void visit(const ir::Block &block, State &state);
+  void visit(const ir::Stmt &stmt, State &state);
+  void visitIf(const ir::IfStmt &stmt, State &state);
+  void visitFor(const ir::ForStmt &loop, State &state);
+  void visitWhile(const ir::WhileStmt &loop, State &state);
+  void visitRole(const ir::RoleStmt &role, State &state);
+  State runBody(const ir::ForStmt &loop, State state, ir::Expr exactly);
+  void shift(const ir::ForStmt &loop, State &state);
+  void forget(const ir::Stmt &loop, ir::Expr var, State &state);
+  void visitAccesses(const ir::Stmt &stmt, State &state);
+  void visitSync(const ir::Stmt &stmt, State &state);
+  bool conflicts(const Pending &pending, const analysis::Address &address);
+  const ir::Stmt *missing(const Pending &pending, const ir::Stmt &stmt);
+  void applyPoint(const SyncPoint &point, const ir::Stmt &stmt, State &state);
+  void waitFor(std::int64_t open, const ir::Stmt &stmt, State &state);
+  void join(State &into, const State &from) const;
+  bool contains(const ir::Stmt &outer, const ir::Stmt &inner) const;
+  std::vector<const ir::Stmt *> chain(const ir::Stmt &stmt) const;
+
+  ir::Function &function;
+  ir::Launch &launch;
+  analysis::Uniformity uniformity;
+  analysis::ThreadAddresses threads;
+  std::unordered_map<const ir::Stmt *, Place> places;
+  std::unordered_map<const ir::Stmt *, analysis::ExprSet> definitions; ///< inside each loop
+  std::unordered_set<const ir::Buffer *> watchedGlobals; ///< read and written in the launch
+  std::optional<analysis::Ranges> ranges;
+  std::map<const ir::Stmt *, SyncPoint> points;
+  SyncPoints *found = nullptr; ///< null: only say whether something is missing
+  bool missed = false;
+  std::vector<LoopFrame> loops;
+  std::vector<ir::Expr> guards;
+  std::vector<const ir::RoleStmt *> roles;
+};
+
+} // namespace tlc::passes
