@@ -363,7 +363,7 @@ void IndentTokens::checkNumber(const antlr4::CommonToken &token) {
       return error({diag::InvalidNumber,
                     begin,
                     end + stop,
-                    {std::string(input.text.substr(begin, end + stop - begin))}});
+                    {shortened(input.text.substr(begin, end + stop - begin))}});
     }
   }
   bool decimal = number.find_first_not_of("0123456789_") == number.npos;

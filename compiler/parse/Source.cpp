@@ -129,6 +129,16 @@ Source decoded(std::string text) {
   return source;
 }
 
-std::string inTicks(std::string_view text) { return "`" + std::string(text) + "`"; }
+std::string shortened(std::string_view text) {
+  constexpr size_t most = 60;
+  if (text.size() <= most)
+    return std::string(text);
+  size_t end = most / 2;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
+    --end;
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string inTicks(std::string_view text) { return "`" + shortened(text) + "`"; }
 
 } // namespace tlc::parsing

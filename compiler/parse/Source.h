@@ -39,7 +39,9 @@ Source decoded(std::string text);
 bool mayStartName(char32_t c);
 bool mayContinueName(char32_t c);
 
-/// `text` as code in a message.
+/// The beginning of a text that is too long for a message.
+std::string shortened(std::string_view text);
+/// `text` as code in a message, shortened.
 std::string inTicks(std::string_view text);
 
 } // namespace tlc::parsing

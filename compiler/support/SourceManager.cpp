@@ -74,6 +74,7 @@ void SourceManager::replaceText(std::uint32_t id, std::string text) {
   files[id - 1]->text = std::move(text);
   files[id - 1]->lineStarts.clear();
   files[id - 1]->decoded = true;
+  last = {};
 }
 
 std::string SourceManager::displayPath(std::uint32_t id) const {
@@ -122,11 +123,23 @@ LineColumn SourceManager::position(std::uint32_t id, std::uint32_t offset) const
   const auto &starts = lines(id);
   const std::string &all = text(id);
   offset = std::min(offset, static_cast<std::uint32_t>(all.size()));
-  auto line = std::upper_bound(starts.begin(), starts.end(), offset) - starts.begin();
-  std::uint32_t column = 1;
-  for (std::uint32_t i = starts[line - 1]; i < offset; ++i)
-    column += (static_cast<unsigned char>(all[i]) & 0xC0) != 0x80;
-  return {static_cast<std::uint32_t>(line), column};
+  auto line = static_cast<std::uint32_t>(std::upper_bound(starts.begin(), starts.end(), offset) -
+                                         starts.begin());
+  // In a line of a megabyte, neighbours must not cost a megabyte each: count from the last answer.
+  std::uint32_t from = starts[line - 1], column = 1;
+  if (last.file == id && last.line == line) {
+    from = last.offset;
+    column = last.column;
+  }
+  auto isFirstByte = [&](std::uint32_t i) {
+    return (static_cast<unsigned char>(all[i]) & 0xC0) != 0x80;
+  };
+  for (; from < offset; ++from)
+    column += isFirstByte(from);
+  for (; from > offset; --from)
+    column -= isFirstByte(from - 1);
+  last = {id, line, offset, column};
+  return {line, column};
 }
 
 } // namespace tlc

@@ -70,7 +70,12 @@ private:
   const File &file(std::uint32_t id) const;
   const std::vector<std::uint32_t> &lines(std::uint32_t id) const;
 
+  struct Answer {
+    std::uint32_t file = 0, line = 0, offset = 0, column = 0;
+  };
+
   std::vector<std::unique_ptr<File>> files;
+  mutable Answer last; // of position()
   std::vector<std::pair<std::string, std::string>> prefixes;
 };
 

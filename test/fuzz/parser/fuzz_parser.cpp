@@ -189,7 +189,7 @@ private:
     return text;
   }
 
-  // A megabyte of what nests or chains.
+  // Much of what nests or chains; of brackets a megabyte.
   static std::vector<std::string> shapes() {
     std::vector<std::string> list;
     for (std::string_view what : {"(",     "[",    "{",       "((",           "f(",     "x[",
@@ -200,12 +200,13 @@ private:
                                   "\xff",  "0",    "_",       "1_",           "*",      "*a,",
                                   "...",   ";",    ":",       "def f(",       "with (", "match x:",
                                   "case ", "x:=",  "(x:=",    "{**",          "[*"})
-      list.push_back(repeated(what, 1000000 / what.size()));
+      list.push_back(repeated(what, 200000 / what.size()));
+    list.push_back(repeated("(", 1000000));
     list.push_back(std::string(1000000, '\0'));
     list.push_back(repeated("(", 500000) + repeated(")", 500000));
-    list.push_back("x" + repeated("+x", 500000));
-    list.push_back("x" + repeated(".x", 500000));
-    list.push_back("x" + repeated("()", 500000));
+    list.push_back("x" + repeated("+x", 100000));
+    list.push_back("x" + repeated(".x", 100000));
+    list.push_back("x" + repeated("()", 100000));
     list.push_back("x" + repeated(" if y else x", 80000));
     list.push_back("if x: pass\n" + repeated("elif x: pass\n", 50000));
     std::string stairs;
@@ -243,6 +244,8 @@ private:
       problem = std::string("exception: ") + e.what();
     }
     double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (took > 1)
+      std::fprintf(stderr, "slow %.1f s: %s\n", took, jsonString(text.substr(0, 100)).c_str());
     if (took > 30)
       problem = "took " + std::to_string(took) + " s";
     if (problem.empty())
