@@ -89,6 +89,8 @@ private:
   void lowerNested(Stmt &stmt, const MapThread &thread) {
     if (auto *let = dynCast<LetStmt>(&stmt))
       ranges.bind(*let);
+    if (auto *fact = dynCast<AssumeStmt>(&stmt))
+      ranges.assume(fact->condition);
     if (auto *role = dynCast<RoleStmt>(&stmt); role && thread.count > 1) {
       MapThread inner = thread;
       inner.index = thread.index - role->first;

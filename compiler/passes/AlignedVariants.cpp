@@ -1,0 +1,143 @@
+// aligned-variants: one kernel for rows that start at 16-byte boundaries, one for all others; the
+// launcher chooses.
+//
+//   launch main grid(g0, g1) { ... copy %A[...] ... }        // %A: f16[%M, %K], nothing known of
+//   %K
+//     =>
+//   launch main grid(select(%K % 8 == 0, g0, 0), g1) { assume %K % 8 == 0 ; ... }
+//   launch main_unaligned grid(select(%K % 8 == 0, 0, g0), g1) { ... }
+//
+// With run-time sizes nothing is known about where rows start, so accesses could be no wider than
+// one element. Sizes that matter are multiples of 16 bytes nearly always, and a launch over an
+// empty grid is none.
+//
+// Why here: before anything asks how wide an access may be; after roles, which need no such facts.
+#include "analysis/Ranges.h"
+#include "ir/Walk.h"
+#include "passes/Pass.h"
+#include "passes/Rewrite.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tlc::passes {
+
+using namespace ir;
+
+namespace {
+
+/// What must divide a row pitch for 16-byte accesses: elements, at least 1.
+std::int64_t wantedDivisor(DType dtype) {
+  return std::max<std::int64_t>(1, 128 / (dtype.bits() * dtype.lanes));
+}
+
+class Alignment {
+public:
+  explicit Alignment(const Function &function) : ranges(function) {}
+
+  /// The facts that would let the launch's global accesses be 16 bytes wide; null if all are known
+  /// or none is wanted.
+  Expr condition(Launch &launch) {
+    divisors.clear();
+    walk(launch.body, [&](Stmt &stmt) {
+      if (isa<CopyStmt>(stmt) || isa<MapStmt>(stmt) || isa<AtomicTileStmt>(stmt))
+        forEachUseInside(stmt);
+      return true;
+    });
+    Expr all;
+    for (auto &[id, wanted] : divisors)
+      all = logicalAnd(all, equals(floorMod(wanted.pitch, wanted.divisor), 0));
+    return all;
+  }
+
+private:
+  struct Wanted {
+    Expr pitch;
+    std::int64_t divisor = 1;
+  };
+
+  void forEachUseInside(Stmt &stmt) {
+    forEachUse(stmt, [&](const BufferUse &use) { want(*use.buffer); });
+    forEachBlock(stmt, [&](Block &inner) {
+      for (StmtPtr &s : inner)
+        forEachUseInside(*s);
+    });
+  }
+
+  void want(const Buffer &buffer) {
+    if (buffer.scope != Scope::Global || buffer.rank() < 2 || buffer.base)
+      return;
+    std::int64_t divisor = wantedDivisor(buffer.dtype);
+    if (divisor == 1)
+      return;
+    if (buffer.strides.empty()) // all outer strides are multiples of the last extent
+      return want(buffer.shape.back(), divisor);
+    for (std::size_t d = 0; d + 1 < buffer.strides.size(); ++d)
+      want(buffer.strides[d], divisor);
+  }
+
+  void want(Expr pitch, std::int64_t divisor) {
+    if (pitch.isConstant() || ranges.divisible(pitch, divisor))
+      return;
+    Wanted &wanted = divisors[pitch->id];
+    wanted.pitch = pitch;
+    wanted.divisor = std::max(wanted.divisor, divisor);
+  }
+
+  analysis::Ranges ranges;
+  std::map<std::uint32_t, Wanted> divisors; ///< by the pitch's id: a stable order
+};
+
+/// The same launch with variables and buffers of its own.
+std::unique_ptr<Launch> copyOf(Function &function, const Launch &launch) {
+  auto copy = std::make_unique<Launch>(launch);
+  Substitution map;
+  auto fresh = [&](Expr &var) {
+    if (!var)
+      return;
+    Expr mine = function.context->var(var->name, var.dtype());
+    map.emplace_back(var, mine);
+    var = mine;
+  };
+  for (Expr &var : copy->blockVars)
+    fresh(var);
+  for (Expr &var : copy->threadVars)
+    fresh(var);
+  fresh(copy->tid);
+  copy->body = freshCopy(function, launch.body, map);
+  return copy;
+}
+
+void guardGrid(Launch &launch, Expr condition) {
+  Expr &extent = launch.grid.front();
+  Context &context = extent.context();
+  extent = context.select(condition, extent, context.integer(extent.dtype(), 0));
+}
+
+} // namespace
+
+void alignedVariants(Function &function, PassContext &context) {
+  if (!context.target.isGpu())
+    return;
+  Alignment alignment(function);
+  std::vector<std::unique_ptr<Launch>> launches;
+  for (auto &launch : function.launches) {
+    Expr aligned = alignment.condition(*launch);
+    if (aligned) {
+      std::unique_ptr<Launch> other = copyOf(function, *launch);
+      other->name += "_unaligned";
+      guardGrid(*other, logicalNot(aligned));
+      guardGrid(*launch, aligned);
+      auto fact = std::make_unique<AssumeStmt>(launch->range);
+      fact->condition = aligned;
+      launch->body.insert(launch->body.begin(), std::move(fact));
+      launches.push_back(std::move(launch));
+      launches.push_back(std::move(other));
+    } else {
+      launches.push_back(std::move(launch));
+    }
+  }
+  function.launches = std::move(launches);
+}
+
+} // namespace tlc::passes
