@@ -303,7 +303,7 @@ bool Launcher::run() {
   if (!computeGrid())
     return true; // nothing to do
   bool isOneThread =
-      machine.isThreadPhase() && (machine.options.oneThread || program->usesThreadLoops);
+      program->usesThreadLoops || (machine.isThreadPhase() && machine.options.oneThread);
   threads = isOneThread ? 1 : launch.threadCount() + launch.extraThreads;
   watchBlocks();
   std::vector<std::array<std::int64_t, 3>> all;

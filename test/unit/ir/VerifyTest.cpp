@@ -71,8 +71,6 @@ TEST_CASE("rules of statements") {
       {"tile", "for %i in 0 .. 4:i64 { }", "another dtype than the variable",
        "for %i in 0 .. 4 { }"},
       {"tile", "for %i in 0 .. 4 step(0) { }", "the step is 0", "for %i in 4 .. 0 step(-1) { }"},
-      {"tile", "for %i in 0 .. 4 threads { }", "belong to the thread phase",
-       "for %i in 0 .. 4 vector { }"},
       {"tile", "break", "no loop", "while %tx < 1 {\n break\n }"},
       {"tile", "role 96 : +64 { }", "do not have", "role 64 : +64 { }"},
       {"tile", "barrier named id(1)", "needs an id and a count", "barrier named id(1) count(64)"},
