@@ -66,6 +66,52 @@ bool checkRegion(Elaborator &e, const ir::Region &r, SourceRange range) {
 
 // ---- Reading and writing
 
+bool hasTensorLayout(Elaborator &e, const ir::Region &r) {
+  return state(e).tensorLayouts.count(r.buffer) > 0;
+}
+
+void toPhysical(Elaborator &e, ir::Element &element, Expr &predicate) {
+  auto it = state(e).tensorLayouts.find(element.buffer);
+  if (it == state(e).tensorLayouts.end())
+    return;
+  const TensorLayout &layout = it->second;
+  ir::Substitution map;
+  for (std::size_t d = 0; d < layout.vars.size(); ++d) {
+    Expr index = element.indices[d], extent = element.buffer->shape[d];
+    unifyIndices(e, index, extent);
+    if (!index.constant()) {
+      Expr zero = e.context.zero(index.dtype());
+      predicate = ir::logicalAnd(predicate, ir::lessEqual(zero, index));
+      predicate = ir::logicalAnd(predicate, ir::lessThan(index, extent));
+    }
+    map.emplace_back(layout.vars[d], convert(e, element.indices[d], layout.vars[d].dtype()));
+  }
+  element.buffer = layout.physical;
+  element.indices.clear();
+  for (const Expr &r : layout.results)
+    element.indices.push_back(ir::substitute(r, map));
+}
+
+namespace {
+
+/// The same element read by the statements right before, with nothing but reads in between.
+Expr justRead(ir::Block &block, const ir::Element &element, DType dtype, Expr predicate) {
+  for (std::size_t i = block.size(); i-- > 0;) {
+    const ir::Stmt &stmt = *block[i];
+    if (ir::isa<ir::LetStmt>(stmt))
+      continue;
+    if (!ir::isa<ir::LoadStmt>(stmt))
+      break;
+    const auto &load = ir::cast<ir::LoadStmt>(stmt);
+    if (load.source.buffer == element.buffer && load.source.indices == element.indices &&
+        load.predicate == predicate && load.var.dtype() == dtype)
+      return load.var;
+  }
+  return {};
+}
+
+} // namespace
+
 Expr load(Elaborator &e, const ir::Element &element, unsigned lanes, SourceRange range,
           std::string_view hint) {
   ir::Buffer &b = *element.buffer;
@@ -75,12 +121,20 @@ Expr load(Elaborator &e, const ir::Element &element, unsigned lanes, SourceRange
     e.report(diag::BarrierAsValue, range, b.name);
     return {};
   }
+  ir::Element source = element;
+  Expr predicate = state(e).predicate;
+  toPhysical(e, source, predicate);
+  DType dtype = b.dtype.withLanes(b.dtype.lanes * lanes);
+  if (Expr before = justRead(e.builder().block(), source, dtype, predicate))
+    return before;
   auto &stmt = e.builder().add<ir::LoadStmt>();
   stmt.range = range;
   std::string name = hint.empty() ? (b.rank() ? b.name + "_value" : b.name) : std::string(hint);
-  stmt.var = e.context.var(name, b.dtype.withLanes(b.dtype.lanes * lanes));
-  stmt.source = element;
-  stmt.predicate = state(e).predicate;
+  stmt.var = e.context.var(name, dtype);
+  stmt.source = source;
+  stmt.predicate = predicate;
+  if (source.buffer != &b)
+    stmt.otherwise = b.safeValue;
   return stmt.var;
 }
 
@@ -95,8 +149,10 @@ void store(Elaborator &e, const ir::Element &element, const Value &value, Source
   Expr x = toExpr(e, value, b.dtype, range);
   if (!x)
     return;
-  ir::StoreStmt &stmt = e.builder().store(element, x, state(e).predicate);
-  (void)stmt;
+  ir::Element target = element;
+  Expr predicate = state(e).predicate;
+  toPhysical(e, target, predicate);
+  e.builder().store(target, x, predicate);
 }
 
 void storeCell(Elaborator &e, ir::Buffer &cell, const Value &value, SourceRange range) {

@@ -14,7 +14,7 @@ using ir::MathFn;
 bool isScalar(const Value &value) {
   if (value.isNumber() || value.isExpr() || value.isCell())
     return true;
-  return value.native<ElementValue>() != nullptr;
+  return value.native<ElementValue>() || value.native<ScalarValue>();
 }
 
 std::string text(Expr e) { return ir::print(e); }
@@ -79,6 +79,8 @@ Expr toExpr(Elaborator &e, const Value &value, SourceRange range) {
   }
   if (ElementValue *element = value.native<ElementValue>())
     return load(e, element->element, element->lanes, range);
+  if (ScalarValue *scalar = value.native<ScalarValue>())
+    return scalar->scalar(e, range);
   if (RegionValue *region = value.native<RegionValue>()) {
     e.report(diag::RegionAsScalar, range, region->region.buffer->name)
         .help("index it with one number per dimension, or use a tile op: T.copy, T.fill, T.reduce");
@@ -158,6 +160,10 @@ Value pin(Elaborator &e, const Value &value, std::string_view hint, SourceRange 
       ElementValue *element = value.native<ElementValue>();
       x = load(e, element->element, element->lanes, range, hint);
     }
+    return x ? Value::expr(x) : Value::error();
+  }
+  if (ScalarValue *scalar = value.native<ScalarValue>()) {
+    Expr x = scalar->scalar(e, range);
     return x ? Value::expr(x) : Value::error();
   }
   if (value.isBuffer() && value.asBuffer()->name.empty() && !hint.empty())

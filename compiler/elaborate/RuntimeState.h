@@ -16,6 +16,13 @@ struct ReducerInfo {
   ir::ReduceOp op = ir::ReduceOp::Sum;
 };
 
+/// A tensor whose elements lie elsewhere than row-major: T.annotate_layout on a parameter.
+struct TensorLayout {
+  std::vector<ir::Expr> vars,
+      results;                    ///< coordinates, and the physical ones as expressions of them
+  ir::Buffer *physical = nullptr; ///< a view with the physical shape
+};
+
 /// Kept per kernel, in KernelState::runtime.
 struct RuntimeState {
   /// Under which loads and atomics happen: the left sides of `and`, `or` and ternaries around the
@@ -30,12 +37,11 @@ struct RuntimeState {
   std::int64_t roleFirst = 0;
   ir::RoleStmt *role = nullptr; ///< innermost T.ws
   std::unordered_map<const ir::Buffer *, ReducerInfo> reducers;
-  std::unordered_map<const ir::Buffer *, ir::Expr> cellOfConstants;
+  std::unordered_map<const ir::Buffer *, TensorLayout> tensorLayouts;
+  /// How T.tvm_thread_allreduce combines, inside T.attr(T.comm_reducer(...), ...).
+  std::optional<ir::ReduceOp> threadReduction;
   /// T.empty results in the order of their creation.
   std::vector<ir::Buffer *> empties;
-  /// Parameters whose annotation is still to come (eager kernels) do not stand in here.
-  std::map<std::string, ir::Buffer *> tensors;
-  unsigned unnamed = 0;
 };
 
 inline RuntimeState &state(Elaborator &e) { return *e.kernel->runtime; }
@@ -65,6 +71,13 @@ struct ElementValue : NativeObject {
   std::string typeName() const override { return "element of `" + element.buffer->name + "`"; }
   bool isRuntime() const override { return true; }
   std::optional<Value> attribute(Elaborator &, std::string_view, SourceRange) override;
+};
+
+/// A scalar that is more than an expression: T.thread_binding, a loop and an index.
+struct ScalarValue : NativeObject {
+  bool isRuntime() const override { return true; }
+  /// Null after a report.
+  virtual ir::Expr scalar(Elaborator &, SourceRange) = 0;
 };
 
 /// `A[a:b, c]`: an operand of tile ops.
@@ -103,6 +116,10 @@ Language &language(Elaborator &e);
 ir::Expr load(Elaborator &, const ir::Element &, unsigned lanes, SourceRange range,
               std::string_view hint = {});
 void store(Elaborator &, const ir::Element &, const Value &, SourceRange range);
+/// Where the element of a tensor with a layout of its own lies; `predicate` gets what must hold for
+/// the access to be in range. Leaves all others alone.
+void toPhysical(Elaborator &, ir::Element &, ir::Expr &predicate);
+bool hasTensorLayout(Elaborator &, const ir::Region &);
 /// `base[index]`, where base is a buffer: an ElementValue or a RegionValue.
 Value indexBuffer(Elaborator &, ir::Buffer &, const Value &index, const ast::Expr *node,
                   SourceRange range);
@@ -114,6 +131,9 @@ bool checkRegion(Elaborator &, const ir::Region &, SourceRange range);
 std::string describe(const ir::Buffer &);
 std::string shapeText(std::span<const ir::Expr> extents);
 std::string text(ir::Expr e);
+/// The memory of `base` in another shape and type, of equal size.
+Value makeView(Elaborator &, ir::Buffer &base, const std::vector<ir::Expr> &shape, DType,
+               SourceRange range);
 /// target = value, both tiles; in memory of one thread a loop of the thread.
 void copyRegions(Elaborator &, const Value &value, SourceRange valueRange, const ir::Region &target,
                  SourceRange targetRange);

@@ -15,6 +15,36 @@ ir::Buffer &allocate(Elaborator &e, ir::Scope scope, DType dtype, std::vector<Ex
   return b;
 }
 
+Value makeView(Elaborator &e, ir::Buffer &base, const std::vector<Expr> &shape, DType dtype,
+               SourceRange range) {
+  auto bits = [&](const std::vector<Expr> &extents, DType t) {
+    Expr product = e.context.integer(Scalar::Int64, t.bits() * t.lanes);
+    for (const Expr &x : extents)
+      product = product * convert(e, x, Scalar::Int64);
+    return product;
+  };
+  Expr have = bits(base.shape, base.dtype), want = bits(shape, dtype);
+  std::optional<std::int64_t> difference = ir::constantDifference(have, want);
+  if (difference != std::int64_t(0) && (difference || !e.kernel)) {
+    e.report(diag::ViewSize, range, describe(base), base.dtype.str(), shapeText(shape),
+             dtype.str());
+    return Value::error();
+  }
+  if (!difference) // depends on run-time dims: the launcher checks it
+    e.kernel->function.constraints.push_back(
+        {ir::equals(have, want), std::string(e.sources.text(range)), range});
+  if (!base.strides.empty()) {
+    e.report(diag::ViewOfStrided, range, base.name);
+    return Value::error();
+  }
+  ir::Buffer &b = e.kernel->function.addBuffer("", dtype, base.scope, shape, range);
+  b.base = &base;
+  b.safeValue = base.safeValue;
+  if (e.kernel->launch)
+    e.builder().alloc(b);
+  return Value::buffer(&b);
+}
+
 namespace {
 
 /// Extents must be numbers; a run-time dim is refused with the -D that would bind it.
@@ -43,6 +73,8 @@ std::optional<ir::Scope> scopeByName(TCall &c, ir::Scope otherwise) {
     return ir::Scope::Fragment;
   if (*word == "local" || *word == "local.var")
     return ir::Scope::Local;
+  if (*word == "global")
+    return ir::Scope::Global;
   c.e.report(diag::WrongChoice, c.rangeOf("scope"), c.info.name, "scope",
              "`shared.dyn`, `shared`, `local.fragment`, `local`", "`" + *word + "`");
   return std::nullopt;
@@ -63,12 +95,20 @@ ir::Scope scopeOf(Builtin id) {
 
 /// Memory for one tile: an int (1-D) or a tuple of extents.
 Value allocTile(TCall &c) {
-  if (!c.statement())
+  bool mayBeGlobal = c.info.id == Builtin::AllocBuffer && c.e.kernel && !c.e.kernel->launch;
+  if (!mayBeGlobal && !c.statement())
     return Value::error();
   std::optional<std::vector<Expr>> shape = c.shape("shape");
   std::optional<DType> dtype = c.dtype("dtype");
   std::optional<ir::Scope> scope = scopeByName(c, scopeOf(c.info.id));
   if (!shape || !dtype || !scope)
+    return Value::error();
+  if (*scope == ir::Scope::Global && mayBeGlobal) {
+    ir::Function &f = c.e.kernel->function;
+    f.workspace.push_back(&f.addBuffer("", *dtype, ir::Scope::Global, *shape, c.range));
+    return Value::buffer(f.workspace.back());
+  }
+  if (mayBeGlobal && !c.statement())
     return Value::error();
   if (*scope == ir::Scope::Global) {
     c.e.report(diag::WrongChoice, c.rangeOf("scope"), c.info.name, "scope",
@@ -175,40 +215,12 @@ Value allocBarrier(TCall &c) {
 
 // ---- Views
 
-/// Product of extents; null if some are not known.
-Expr elements(TCall &c, const std::vector<Expr> &shape) {
-  Expr product = c.context().integer(Scalar::Int64, 1);
-  for (const Expr &x : shape)
-    product = product * convert(c.e, x, Scalar::Int64);
-  return product;
-}
-
-Value makeView(TCall &c, ir::Buffer &base, const std::vector<Expr> &shape, DType dtype) {
-  std::int64_t from = base.dtype.bits() * base.dtype.lanes, to = dtype.bits() * dtype.lanes;
-  Expr have = elements(c, base.shape) * from, want = elements(c, shape) * to;
-  if (ir::constantDifference(have, want) != std::int64_t(0)) {
-    c.e.report(diag::ViewSize, c.rangeOf(c.find("shape") ? "shape" : "dtype"), describe(base),
-               base.dtype.str(), shapeText(shape), dtype.str());
-    return Value::error();
-  }
-  if (!base.strides.empty()) {
-    c.e.report(diag::ViewOfStrided, c.range, base.name);
-    return Value::error();
-  }
-  ir::Buffer &b = c.e.kernel->function.addBuffer("", dtype, base.scope, shape, c.range);
-  b.base = &base;
-  b.safeValue = base.safeValue;
-  if (c.e.kernel->launch)
-    c.builder().alloc(b);
-  return Value::buffer(&b);
-}
-
 Value reshape(TCall &c) {
   ir::Buffer *src = c.buffer("src");
   std::optional<std::vector<Expr>> shape = c.shape("shape");
   if (!src || !shape || !c.e.kernel)
     return Value::error();
-  return makeView(c, *src, *shape, src->dtype);
+  return makeView(c.e, *src, *shape, src->dtype, c.range);
 }
 
 Value view(TCall &c) {
@@ -227,7 +239,7 @@ Value view(TCall &c) {
     std::int64_t from = src->dtype.bits() * src->dtype.lanes, to = dtype.bits() * dtype.lanes;
     shape.back() = ir::floorDiv(shape.back() * from, to);
   }
-  return makeView(c, *src, shape, dtype);
+  return makeView(c.e, *src, shape, dtype, c.range);
 }
 
 } // namespace

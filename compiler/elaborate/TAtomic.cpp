@@ -41,11 +41,14 @@ Value onElement(TCall &c, const Tile &target, ir::MemoryOrder memoryOrder) {
   Expr value = toExpr(c.e, c.value("value"), b.dtype, c.rangeOf("value"));
   if (!value)
     return Value::error();
+  ir::Element element{&b, target.region.offsets, {}};
+  Expr predicate = state(c.e).predicate;
+  toPhysical(c.e, element, predicate);
   auto &stmt = c.builder().add<ir::AtomicStmt>();
   stmt.op = operation(c.info.id);
-  stmt.target = {&b, target.region.offsets, {}};
+  stmt.target = element;
   stmt.value = value;
-  stmt.predicate = state(c.e).predicate;
+  stmt.predicate = predicate;
   stmt.order = memoryOrder;
   stmt.scope = b.scope == ir::Scope::Shared ? ir::MemoryScope::Block : ir::MemoryScope::Device;
   if (c.info.index("return_prev") < 0 || !c.flag("return_prev"))
@@ -71,6 +74,21 @@ Value onTile(TCall &c, Tile target, ir::MemoryOrder memoryOrder) {
     value = toExpr(c.e, c.value("value"), target.region.buffer->dtype, c.rangeOf("value"));
     if (!value)
       return Value::none();
+  }
+  if (hasTensorLayout(c.e, target.region)) {
+    elementMap(c.e, target.region.tileExtents(), [&](const std::vector<Expr> &index) {
+      Expr x = source ? load(c.e, elementAt(source->region, index), 1, c.range) : value;
+      ir::Element element = elementAt(target.region, index);
+      Expr predicate;
+      toPhysical(c.e, element, predicate);
+      auto &stmt = c.builder().add<ir::AtomicStmt>();
+      stmt.op = operation(c.info.id);
+      stmt.target = element;
+      stmt.value = convert(c.e, x, target.region.buffer->dtype);
+      stmt.predicate = predicate;
+      stmt.order = memoryOrder;
+    });
+    return Value::none();
   }
   auto &stmt = c.builder().add<ir::AtomicTileStmt>();
   stmt.op = operation(c.info.id);

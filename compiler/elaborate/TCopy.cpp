@@ -11,28 +11,6 @@ namespace {
 
 bool perThread(const Tile &t) { return t.region.buffer->scope == ir::Scope::Local; }
 
-/// The element of a region at tile coordinates `index`.
-ir::Element at(const ir::Region &r, const std::vector<Expr> &index) {
-  ir::Element element{r.buffer, r.offsets, r.version};
-  std::size_t i = 0;
-  for (unsigned d = 0; d < r.extents.size(); ++d) {
-    if (r.isDropped(d))
-      continue;
-    Expr x = index[i++];
-    if (r.extents[d].isConstant(1))
-      continue; // broadcast
-    Expr offset = r.offsets[d];
-    if (offset.dtype() != x.dtype()) {
-      DType wide = Scalar::Int64;
-      ir::Context &c = x.context();
-      offset = c.cast(wide, offset);
-      x = c.cast(wide, x);
-    }
-    element.indices[d] = offset + x;
-  }
-  return element;
-}
-
 /// A loop nest of the executing thread over the extents of a tile; the innermost is a vector.
 void threadLoops(Elaborator &e, const std::vector<Expr> &extents,
                  const std::function<void(const std::vector<Expr> &)> &body) {
@@ -57,9 +35,10 @@ void threadLoops(Elaborator &e, const std::vector<Expr> &extents,
 /// Copies of which each thread does its own: one side is memory of the thread.
 void copyPerThread(Elaborator &e, const Tile &source, const Tile &target, SourceRange range) {
   threadLoops(e, target.region.tileExtents(), [&](const std::vector<Expr> &index) {
-    Expr x = load(e, at(source.region, index), 1, range);
+    Expr x = load(e, elementAt(source.region, index), 1, range);
     if (x)
-      e.builder().store(at(target.region, index), convert(e, x, target.region.buffer->dtype));
+      e.builder().store(elementAt(target.region, index),
+                        convert(e, x, target.region.buffer->dtype));
   });
 }
 
@@ -134,6 +113,14 @@ ir::CopyStmt *copyStatement(TCall &c, Tile source, Tile target, bool allowThread
   }
   if (!c.tileOp())
     return nullptr;
+  if (hasTensorLayout(e, source.region) || hasTensorLayout(e, target.region)) {
+    elementMap(e, target.region.tileExtents(), [&](const std::vector<Expr> &index) {
+      Expr x = load(e, elementAt(source.region, index), 1, c.range);
+      if (x)
+        store(e, elementAt(target.region, index), Value::expr(x), c.range);
+    });
+    return nullptr;
+  }
   auto &stmt = e.builder().add<ir::CopyStmt>();
   stmt.source = source.region;
   stmt.target = target.region;
@@ -262,11 +249,17 @@ Value fillWith(TCall &c, const Value &value, SourceRange valueRange) {
   }
   if (r.buffer->scope == ir::Scope::Local) {
     threadLoops(c.e, r.tileExtents(),
-                [&](const std::vector<Expr> &index) { c.builder().store(at(r, index), x); });
+                [&](const std::vector<Expr> &index) { c.builder().store(elementAt(r, index), x); });
     return Value::none();
   }
   if (!c.tileOp())
     return Value::none();
+  if (hasTensorLayout(c.e, r)) {
+    elementMap(c.e, r.tileExtents(), [&](const std::vector<Expr> &index) {
+      store(c.e, elementAt(r, index), Value::expr(x), c.range);
+    });
+    return Value::none();
+  }
   auto reducer = state(c.e).reducers.find(r.buffer);
   if (reducer != state(c.e).reducers.end() && r.wholeBuffer()) {
     // Filling a reducer begins an epoch.
@@ -306,9 +299,9 @@ Value transpose(TCall &c) {
   map.vars = {c.context().var("i", to[0].dtype()), c.context().var("j", to[1].dtype())};
   map.extents = to;
   c.builder().in(map.body, [&] {
-    Expr x = load(c.e, at(source->region, {map.vars[1], map.vars[0]}), 1, c.range);
+    Expr x = load(c.e, elementAt(source->region, {map.vars[1], map.vars[0]}), 1, c.range);
     if (x)
-      c.builder().store(at(target->region, map.vars),
+      c.builder().store(elementAt(target->region, map.vars),
                         convert(c.e, x, target->region.buffer->dtype));
   });
   return Value::none();
@@ -360,7 +353,7 @@ Value im2col(TCall &c) {
     Expr value =
         c.builder().load("pixel", ir::Element{&img, {n, y, x, ir::floorMod(k, channels)}, {}},
                          inside, c.context().zero(img.dtype));
-    c.builder().store(at(column->region, map.vars),
+    c.builder().store(elementAt(column->region, map.vars),
                       convert(c.e, value, column->region.buffer->dtype));
   });
   return Value::none();
@@ -377,8 +370,9 @@ void copyRegions(Elaborator &e, const Value &value, SourceRange valueRange,
     // Memory of one thread.
     Expr x = toExpr(e, value, target.buffer->dtype, valueRange);
     if (x)
-      threadLoops(e, target.tileExtents(),
-                  [&](const std::vector<Expr> &index) { e.builder().store(at(target, index), x); });
+      threadLoops(e, target.tileExtents(), [&](const std::vector<Expr> &index) {
+        e.builder().store(elementAt(target, index), x);
+      });
     return;
   }
   std::optional<Tile> from = asTile(e, value, valueRange);

@@ -112,24 +112,35 @@ std::optional<ir::Argument> argument(TCall &c, const CallArg &a) {
 Value callExtern(TCall &c) {
   if (!c.statement())
     return Value::error();
-  const Value type = c.value("dtype");
+  // T.call_extern("int32", "f", x) and, as TVM's scripts write it, T.call_extern("f", x,
+  // dtype="int32").
+  std::vector<CallArg> given = c.rest();
+  bool byKeyword = c.find("dtype") != nullptr;
+  if (given.size() < (byKeyword ? 1 : 2) || !given[byKeyword ? 0 : 1].value.isText()) {
+    c.e.report(diag::MissingArgument, c.args.calleeRange, c.info.name, "func_name");
+    return Value::error();
+  }
+  const Value type = byKeyword ? c.value("dtype") : given[0].value;
+  const SourceRange typeRange = byKeyword ? c.rangeOf("dtype") : given[0].range;
+  std::string callee = given[byKeyword ? 0 : 1].value.asText();
+  given.erase(given.begin(), given.begin() + (byKeyword ? 1 : 2));
   bool isVoid = (type.isDType() && type.dtypeExtra() != DTypeExtra::None) ||
                 (type.isStr() && (type.asText() == "handle" || type.asText() == "void"));
   std::optional<DType> dtype;
   if (!isVoid) {
-    dtype = c.e.toDType(type, c.rangeOf("dtype"), "the dtype of `" + c.name() + "`");
+    dtype = c.e.toDType(type, typeRange, "the dtype of `" + c.name() + "`");
     if (!dtype)
       return Value::error();
   }
   std::vector<ir::Argument> args;
-  for (const CallArg &a : c.rest()) {
+  for (const CallArg &a : given) {
     std::optional<ir::Argument> x = argument(c, a);
     if (!x)
       return Value::error();
     args.push_back(std::move(*x));
   }
   auto &call = c.builder().add<ir::CallStmt>();
-  call.callee = *c.text("func_name");
+  call.callee = callee;
   call.args = std::move(args);
   call.isExtern = true;
   call.hasEffect = c.info.id == Builtin::CallExtern;
@@ -255,11 +266,11 @@ Value loadReadOnly(TCall &c) {
 Value cpAsync(TCall &c) {
   if (!c.statement())
     return Value::none();
-  auto *to = c.value("dst_ptr").native<PointerArgument>();
-  auto *from = c.value("src_ptr").native<PointerArgument>();
+  auto *to = c.value("dst_access_ptr").native<PointerArgument>();
+  auto *from = c.value("src_access_ptr").native<PointerArgument>();
   std::optional<std::int64_t> n = c.integer("num_elems");
   if (!to || !from) {
-    c.wrong(to ? "src_ptr" : "dst_ptr", "a pointer from T.access_ptr");
+    c.wrong(to ? "src_access_ptr" : "dst_access_ptr", "a pointer from T.access_ptr");
     return Value::none();
   }
   if (!n)

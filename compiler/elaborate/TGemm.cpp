@@ -143,9 +143,10 @@ Value gemm(TCall &c) {
 }
 
 Value waitWgmma(TCall &c) {
-  std::optional<std::int64_t> n = c.integer("id", 0);
+  std::string_view parameter = c.info.parameters[0].name;
+  std::optional<std::int64_t> n = c.integer(parameter, 0);
   if (n && *n < 0)
-    c.outOfRange("id", "0 or more", std::to_string(*n));
+    c.outOfRange(parameter, "0 or more", std::to_string(*n));
   else if (n && c.statement())
     c.builder().wait(*n, ir::AsyncKind::Wgmma);
   return Value::none();
@@ -169,6 +170,7 @@ void addGemms(Handlers &t) {
   handle(t, Builtin::Gemm, gemm);
   handle(t, Builtin::WgmmaGemm, gemm);
   handle(t, Builtin::WaitWgmma, waitWgmma);
+  handle(t, Builtin::WarpgroupWait, waitWgmma);
   handle(t, Builtin::WarpgroupCommitBatch, commitWgmma);
   handle(t, Builtin::WarpgroupArrive, fenceWgmma);
   handle(t, Builtin::WarpgroupFenceOperand, fenceWgmma);

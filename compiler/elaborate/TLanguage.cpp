@@ -162,9 +162,7 @@ std::vector<std::string_view> languageNames() {
 /// tilelang.layout and the helper modules offer layouts under the same names as T.
 std::optional<Value> tilelangAttribute(Elaborator &e, std::string_view module,
                                        std::string_view name) {
-  bool layouts = module == "tilelang.layout" || module.starts_with("tilelang.layout.") ||
-                 module == "tilelang.intrinsics" || module.starts_with("tilelang.intrinsics.");
-  if (!layouts)
+  if (!module.starts_with("tilelang.layout") && !name.starts_with("make_"))
     return std::nullopt;
   const BuiltinInfo *info = sema::findBuiltin(name);
   if (!info || info->category != sema::Category::Annotation)

@@ -101,7 +101,7 @@ Value kernelFrame(TCall &c) {
   auto *frame = c.e.heap.make<KernelFrame>();
   frame->range = c.range;
   std::vector<CallArg> blocks = c.rest(true);
-  if (blocks.empty() || blocks.size() > 3) {
+  if (blocks.size() > 3) {
     c.e.report(diag::GridRank, c.range, blocks.size());
     return Value::error();
   }
@@ -115,6 +115,8 @@ Value kernelFrame(TCall &c) {
     }
     frame->grid.push_back(x);
   }
+  if (frame->grid.empty()) // one block
+    frame->grid.push_back(c.context().int32(1));
   if (!threeInts(c, "threads", frame->threads))
     return Value::error();
   std::int64_t count = frame->threads[0] * frame->threads[1] * frame->threads[2];
@@ -201,17 +203,33 @@ Value warpSpecialize(TCall &c) {
   return Value::object(frame);
 }
 
-/// T.attr(...): facts for TVM; the body is executed as it stands.
+/// T.attr(...): facts for TVM; the body is executed as it stands. A T.comm_reducer says how
+/// T.tvm_thread_allreduce combines in it.
 struct AttrFrame : NativeObject {
+  std::optional<ir::ReduceOp> reduction;
   std::string typeName() const override { return "`T.attr`"; }
-  bool runWith(Elaborator &, const ast::WithItem &, const std::function<void(const Value &)> &,
+  bool runWith(Elaborator &e, const ast::WithItem &, const std::function<void(const Value &)> &,
                const std::function<void()> &body) override {
+    if (!e.kernel) {
+      body();
+      return true;
+    }
+    std::optional<ir::ReduceOp> &now = state(e).threadReduction;
+    std::optional<ir::ReduceOp> before = now;
+    if (reduction)
+      now = reduction;
     body();
+    now = before;
     return true;
   }
 };
 
-Value attr(TCall &c) { return Value::object(c.e.heap.make<AttrFrame>()); }
+Value attr(TCall &c) {
+  auto *frame = c.e.heap.make<AttrFrame>();
+  if (auto *reducer = c.value("node").native<CommReducer>())
+    frame->reduction = reducer->op;
+  return Value::object(frame);
+}
 
 // ---- Indices
 

@@ -253,18 +253,85 @@ std::optional<Layout> fragmentForm(
       range);
 }
 
+/// A T.Layout keeps its function until it is known what has the layout: tiles are sampled, tensors
+/// of any size are read through the expressions.
 Value layoutOf(TCall &c) {
-  std::optional<std::vector<std::int64_t>> shape = numbers(c, "shape");
+  std::optional<std::vector<Expr>> shape = c.shape("shape");
   SourceRange range = c.rangeOf("forward_fn");
-  if (!shape || !samplable(c, *shape, range))
+  if (!shape)
     return Value::error();
   std::optional<IndexFunction> f = trace(c, c.value("forward_fn"), shape->size(), range);
   if (!f)
     return Value::error();
   auto *object = c.e.heap.make<LayoutObject>();
-  object->shape = *shape;
-  object->layout = memoryLayout(c, *f, *shape, range);
-  return object->layout ? Value::object(object) : Value::error();
+  object->extents = *shape;
+  for (const Expr &x : *shape)
+    object->shape.push_back(x.constant().value_or(-1));
+  object->vars = f->vars;
+  object->results = f->results;
+  object->range = range;
+  return Value::object(object);
+}
+
+/// The largest value of an index expression over the box; null if it cannot be told.
+Expr upperBound(Elaborator &e, Expr x, std::span<const Expr> vars, std::span<const Expr> extents) {
+  if (x.isInt())
+    return x->integer >= 0 ? x : Expr();
+  if (x.isVar()) {
+    for (std::size_t i = 0; i < vars.size(); ++i)
+      if (vars[i] == x)
+        return convert(e, extents[i], x.dtype()) - 1;
+    return {};
+  }
+  if (x.kind() != ir::ExprKind::Binary)
+    return {};
+  Expr b = x->operands[1], a = upperBound(e, x->operands[0], vars, extents);
+  if (!a)
+    return {};
+  switch (x->binaryOp()) {
+  case ir::BinaryOp::Add: {
+    Expr other = upperBound(e, b, vars, extents);
+    return other ? a + other : Expr();
+  }
+  case ir::BinaryOp::Mul:
+    return b.isInt() && b->integer >= 0 ? a * b : Expr();
+  case ir::BinaryOp::FloorDiv:
+    return b.isInt() && b->integer > 0 ? ir::floorDiv(a, b) : Expr();
+  case ir::BinaryOp::FloorMod:
+    if (!b.isInt() || b->integer <= 0)
+      return {};
+    return a.constant() ? ir::minimum(a, b - 1) : b - 1;
+  default:
+    return {};
+  }
+}
+
+/// A parameter whose elements lie where the function says: accesses go through a view of the
+/// physical shape.
+void tensorLayout(TCall &c, ir::Buffer &b, const LayoutObject &layout) {
+  SourceRange range = layout.range;
+  bool same = b.rank() == layout.extents.size() && !layout.results.empty();
+  for (unsigned d = 0; same && d < b.rank(); ++d)
+    same = b.shape[d] == layout.extents[d] ||
+           ir::constantDifference(b.shape[d], layout.extents[d]) == std::int64_t(0);
+  if (!same) {
+    c.e.report(diag::LayoutShape, range, describe(b), shapeText(layout.extents));
+    return;
+  }
+  std::vector<Expr> physical;
+  for (const Expr &r : layout.results) {
+    Expr bound = upperBound(c.e, r, layout.vars, b.shape);
+    if (!bound) {
+      c.e.report(diag::TensorLayout, range, b.name, "the extent of " + text(r) + " is not known");
+      return;
+    }
+    physical.push_back(bound + 1);
+  }
+  Value view = makeView(c.e, b, physical, b.dtype, range);
+  if (view.isError())
+    return;
+  view.asBuffer()->name = b.name;
+  state(c.e).tensorLayouts[&b] = {layout.vars, layout.results, view.asBuffer()};
 }
 
 /// Flattens the register index row-major over the box that it spans.
@@ -415,7 +482,10 @@ void annotate(TCall &c, ir::Buffer &b, const Value &value) {
   if (layout->hint && !layout->layout)
     return;
   if (b.scope == ir::Scope::Global) {
-    c.e.report(diag::TensorLayout, range, b.name);
+    if (layout->results.empty() || layout->isFragment)
+      c.e.report(diag::NotALayout, range, b.name, "it is no T.Layout");
+    else
+      tensorLayout(c, b, *layout);
     return;
   }
   bool wantsFragment = b.scope == ir::Scope::Fragment;
@@ -427,6 +497,14 @@ void annotate(TCall &c, ir::Buffer &b, const Value &value) {
   if (b.constantShape() != layout->shape) {
     c.e.report(diag::LayoutShape, range, describe(b), pointText(layout->shape));
     return;
+  }
+  if (!layout->layout) {
+    if (!samplable(c, layout->shape, layout->range))
+      return;
+    IndexFunction f{layout->vars, layout->results};
+    layout->layout = memoryLayout(c, f, layout->shape, layout->range);
+    if (!layout->layout)
+      return;
   }
   b.layout = layout->layout;
   b.origin = layout->hint ? ir::LayoutOrigin::Hint : ir::LayoutOrigin::User;
@@ -449,18 +527,18 @@ Value annotateLayout(TCall &c) {
       return;
     }
     // A bare function is the index map of a T.Layout of the buffer's shape.
-    std::vector<std::int64_t> shape = shapeOf(key);
     SourceRange range = c.rangeOf("layout_map");
-    if (shape.empty() || !samplable(c, shape, range))
-      return;
-    std::optional<IndexFunction> f = trace(c, value, shape.size(), range);
+    std::optional<IndexFunction> f = trace(c, value, b.rank(), range);
     if (!f)
       return;
     auto *object = c.e.heap.make<LayoutObject>();
-    object->shape = shape;
-    object->layout = memoryLayout(c, *f, shape, range);
-    if (object->layout)
-      annotate(c, b, Value::object(object));
+    object->extents = b.shape;
+    for (const Expr &x : b.shape)
+      object->shape.push_back(x.constant().value_or(-1));
+    object->vars = f->vars;
+    object->results = f->results;
+    object->range = range;
+    annotate(c, b, Value::object(object));
   });
   return Value::none();
 }

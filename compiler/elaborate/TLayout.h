@@ -13,6 +13,9 @@ struct LayoutObject : NativeObject {
   bool isFragment = false;
   bool hint = false;
   std::vector<std::int64_t> shape;
+  /// T.Layout: the function, traced.
+  std::vector<ir::Expr> extents, vars, results;
+  SourceRange range;
   std::optional<Layout> layout; ///< fragment: (reg, thread) -> d0, d1 …; memory: d0, d1 … -> offset
   std::string typeName() const override { return isFragment ? "fragment layout" : "layout"; }
   std::optional<Value> attribute(Elaborator &, std::string_view, SourceRange) override;

@@ -319,6 +319,17 @@ Value grid(TCall &c) {
 
 // ---- Loops over threads and tiles
 
+/// `start + index`, used as it stands.
+Expr BindingValue::scalar(Elaborator &e, SourceRange where) {
+  if (!requireLaunch(e, where, "`T.thread_binding` is called"))
+    return {};
+  unsigned dim = static_cast<unsigned>(axis - 'x');
+  Expr index = isBlock ? blockIndex(e, dim, range) : threadIndex(e, dim, range);
+  Expr start = lo;
+  unifyIndices(e, index, start);
+  return index + start;
+}
+
 bool BindingValue::runFor(Elaborator &e, const ast::For &loop) {
   if (!runnable(e, loop, "T.thread_binding"))
     return true;

@@ -50,12 +50,13 @@ struct NestValue : NativeObject {
 };
 
 /// T.thread_binding(n, thread="threadIdx.x"): its variable is a thread or block index.
-struct BindingValue : NativeObject {
+struct BindingValue : ScalarValue {
   ir::Expr lo, extent;
   char axis = 'x';
   bool isBlock = false;
   SourceRange range;
   std::string typeName() const override { return "loop of `T.thread_binding`"; }
+  ir::Expr scalar(Elaborator &, SourceRange) override;
   bool runFor(Elaborator &, const ast::For &) override;
 };
 
@@ -66,6 +67,12 @@ struct PersistentValue : NativeObject {
   SourceRange range;
   std::string typeName() const override { return "loop of `T.Persistent`"; }
   bool runFor(Elaborator &, const ast::For &) override;
+};
+
+/// T.comm_reducer(lambda x, y: x + y, [0]).
+struct CommReducer : NativeObject {
+  ir::ReduceOp op = ir::ReduceOp::Sum;
+  std::string typeName() const override { return "reducer of `T.comm_reducer`"; }
 };
 
 /// The innermost launch's index of one axis ('x', 'y', 'z'), made on first use. Null after a

@@ -89,7 +89,7 @@ Expr integerOperand(TCall &c, std::string_view parameter) {
 }
 
 Value bitFunction(TCall &c) {
-  Expr x = integerOperand(c, "x");
+  Expr x = integerOperand(c, c.info.parameters[0].name);
   MathFn fn = c.info.id == Builtin::Popcount ? MathFn::Popcount
               : c.info.id == Builtin::Clz    ? MathFn::Clz
                                              : MathFn::Ffs;
@@ -223,10 +223,11 @@ Value absoluteValue(TCall &c) { return absolute(c.e, c.value("x"), c.rangeOf("x"
 
 /// T.Select, and T.if_then_else where its arguments were evaluated before.
 Value select(TCall &c) {
-  Expr condition = toCondition(c.e, c.value("cond"), c.rangeOf("cond"));
+  std::vector<CallArg> args = operands(c);
+  Expr condition = toCondition(c.e, args[0].value, args[0].range);
   if (!condition)
     return Value::error();
-  return selectValue(c.e, condition, c.value("a"), c.value("b"), c.rangeOf("a"), c.rangeOf("b"),
+  return selectValue(c.e, condition, args[1].value, args[2].value, args[1].range, args[2].range,
                      c.range);
 }
 
@@ -339,6 +340,9 @@ Value reinterpret(TCall &c) {
   std::string_view value = "value", type = "dtype";
   if (c.value("value").isText())
     std::swap(value, type);
+  // A null pointer, as TVM's attributes want one.
+  if (c.value(type).isText() && c.value(type).asText() == "handle")
+    return Value::none();
   std::optional<DType> t =
       c.e.toDType(c.value(type), c.rangeOf(type), "the dtype of `T.reinterpret`");
   Expr x = c.scalar(value);
@@ -459,7 +463,7 @@ Value shuffle(TCall &c) {
 }
 
 Value extractLane(TCall &c) {
-  Expr x = c.scalar("vec");
+  Expr x = c.scalar("vector");
   std::optional<std::int64_t> i = c.integer("lane");
   if (!x || !i)
     return Value::error();

@@ -61,6 +61,14 @@ Value tensorType(TCall &c) {
   std::optional<DType> dtype = c.dtype("dtype");
   if (!shape || !dtype)
     return Value::error();
+  if (c.info.index("data") >= 0 && c.find("data") && c.e.kernel) {
+    // T.Tensor(shape, dtype, A.data): the memory of A seen in another shape.
+    if (!c.value("data").isBuffer()) {
+      c.wrong("data", "the `.data` of a buffer");
+      return Value::error();
+    }
+    return makeView(c.e, *c.value("data").asBuffer(), *shape, *dtype, c.range);
+  }
   auto *type = c.e.heap.make<TensorType>();
   type->shape = *shape;
   type->dtype = *dtype;
@@ -122,7 +130,7 @@ std::vector<std::string> splitNames(const std::string &text) {
 
 /// T.const and T.dynamic: run-time dimensions unless a -D binds them.
 Value dimensions(TCall &c) {
-  std::optional<std::string> text = c.text("names");
+  std::optional<std::string> text = c.text("name");
   std::optional<DType> dtype = c.dtype("dtype");
   if (!text || !dtype)
     return Value::error();
@@ -135,7 +143,7 @@ Value dimensions(TCall &c) {
       values.push_back(Value::expr(c.context().var(name, *dtype)));
   }
   if (values.empty()) {
-    c.outOfRange("names", "one name or several, separated by commas", "\"" + *text + "\"");
+    c.outOfRange("name", "one name or several, separated by commas", "\"" + *text + "\"");
     return Value::error();
   }
   return values.size() == 1 ? values[0] : c.e.heap.tuple(std::move(values));

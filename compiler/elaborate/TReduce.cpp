@@ -9,6 +9,29 @@ using ir::Expr;
 using ir::ReduceOp;
 using sema::Builtin;
 
+/// Combines two values of one type.
+Expr combineValues(ir::Context &c, ReduceOp op, Expr acc, Expr x) {
+  switch (op) {
+  case ReduceOp::AbsSum:
+  case ReduceOp::AbsMax:
+    x = x.dtype().isUInt() ? x : c.math(ir::MathFn::Abs, {x});
+    return c.binary(op == ReduceOp::AbsSum ? ir::BinaryOp::Add : ir::BinaryOp::Max, acc, x);
+  case ReduceOp::Sum:
+    return c.binary(ir::BinaryOp::Add, acc, x);
+  case ReduceOp::Max:
+    return c.binary(ir::BinaryOp::Max, acc, x);
+  case ReduceOp::Min:
+    return c.binary(ir::BinaryOp::Min, acc, x);
+  case ReduceOp::And:
+    return c.binary(ir::BinaryOp::And, acc, x);
+  case ReduceOp::Or:
+    return c.binary(ir::BinaryOp::Or, acc, x);
+  case ReduceOp::Xor:
+    return c.binary(ir::BinaryOp::Xor, acc, x);
+  }
+  return acc;
+}
+
 namespace {
 
 /// A dim of a tile, negative ones counted from the end.
@@ -136,29 +159,6 @@ Value reduce(TCall &c) {
   return Value::none();
 }
 
-/// Combines two values of one type.
-Expr combine(ir::Context &c, ReduceOp op, Expr acc, Expr x) {
-  switch (op) {
-  case ReduceOp::AbsSum:
-  case ReduceOp::AbsMax:
-    x = x.dtype().isUInt() ? x : c.math(ir::MathFn::Abs, {x});
-    return c.binary(op == ReduceOp::AbsSum ? ir::BinaryOp::Add : ir::BinaryOp::Max, acc, x);
-  case ReduceOp::Sum:
-    return c.binary(ir::BinaryOp::Add, acc, x);
-  case ReduceOp::Max:
-    return c.binary(ir::BinaryOp::Max, acc, x);
-  case ReduceOp::Min:
-    return c.binary(ir::BinaryOp::Min, acc, x);
-  case ReduceOp::And:
-    return c.binary(ir::BinaryOp::And, acc, x);
-  case ReduceOp::Or:
-    return c.binary(ir::BinaryOp::Or, acc, x);
-  case ReduceOp::Xor:
-    return c.binary(ir::BinaryOp::Xor, acc, x);
-  }
-  return acc;
-}
-
 Expr neutral(ir::Context &c, ReduceOp op, DType t) {
   switch (op) {
   case ReduceOp::Max:
@@ -214,7 +214,7 @@ void reducePerThread(TCall &c, const Tile &source, const Tile &target, unsigned 
                        Expr acc = load(c.e, element(target.region, true), 1, c.range);
                        Expr x = load(c.e, element(source.region, false), 1, c.range);
                        c.builder().store(element(target.region, true),
-                                         combine(ctx, op, acc, convert(c.e, x, type)));
+                                         combineValues(ctx, op, acc, convert(c.e, x, type)));
                      });
   };
   level(0);
@@ -246,14 +246,14 @@ const ReducerInfo *reducerOf(TCall &c, const ir::Buffer *b) {
   auto it = state(c.e).reducers.find(b);
   if (it != state(c.e).reducers.end())
     return &it->second;
-  c.wrong("r", "a buffer from T.alloc_reducer");
+  c.wrong(c.info.parameters[0].name, "a buffer from T.alloc_reducer");
   return nullptr;
 }
 
 Value reducerInit(TCall &c) {
   if (!c.tileOp())
     return Value::none();
-  ir::Buffer *b = c.buffer("r");
+  ir::Buffer *b = c.buffer("reducer");
   const ReducerInfo *info = reducerOf(c, b);
   Expr value;
   if (info && c.find("init"))
@@ -271,7 +271,7 @@ Value reducerInit(TCall &c) {
 Value reducerUpdate(TCall &c) {
   if (!c.statement())
     return Value::none();
-  std::optional<ir::Element> element = c.element("r");
+  std::optional<ir::Element> element = c.element("target");
   const ReducerInfo *info = element ? reducerOf(c, element->buffer) : nullptr;
   if (!info)
     return Value::none();
@@ -290,14 +290,14 @@ Value reducerUpdate(TCall &c) {
 Value finalizeReducer(TCall &c) {
   if (!c.tileOp())
     return Value::none();
-  ir::Buffer *b = c.buffer("r");
+  ir::Buffer *b = c.buffer("reducer");
   const ReducerInfo *info = reducerOf(c, b);
   if (!info)
     return Value::none();
   std::optional<Tile> target;
   if (c.find("dst")) {
     target = c.tile("dst");
-    Tile whole{ir::wholeRegion(c.context(), *b), false, c.rangeOf("r"), "r"};
+    Tile whole{ir::wholeRegion(c.context(), *b), false, c.rangeOf("reducer"), "reducer"};
     if (!target || !matchTiles(c.e, c.name(), whole, *target, false, c.range))
       return Value::none();
   }
@@ -348,32 +348,6 @@ Value anyOf(TCall &c) {
   return Value::expr(load(c.e, {&cell, {}, {}}, 1, c.range, cell.name));
 }
 
-// ---- T.comm_reducer with T.tvm_thread_allreduce
-
-struct CommReducer : NativeObject {
-  ReduceOp op = ReduceOp::Sum;
-  std::string typeName() const override { return "reducer of `T.comm_reducer`"; }
-};
-
-/// Which reduction a function of two values is: told from what it makes of two variables.
-Value commReducer(TCall &c) {
-  Expr x = c.context().var("x", Scalar::Float32), y = c.context().var("y", Scalar::Float32);
-  Value result =
-      c.e.callWith(c.value("combine"), {Value::expr(x), Value::expr(y)}, c.rangeOf("combine"));
-  if (result.isError())
-    return result;
-  if (result.isExpr())
-    for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min})
-      if (result.asExpr() == combine(c.context(), op, x, y) ||
-          result.asExpr() == combine(c.context(), op, y, x)) {
-        auto *object = c.e.heap.make<CommReducer>();
-        object->op = op;
-        return Value::object(object);
-      }
-  c.wrong("combine", "a sum, maximum or minimum of two values");
-  return Value::error();
-}
-
 } // namespace
 
 void addReductions(Handlers &t) {
@@ -388,7 +362,7 @@ void addReductions(Handlers &t) {
   handle(t, Builtin::FinalizeReducer, finalizeReducer);
   handle(t, Builtin::AnyOf, anyOf);
   handle(t, Builtin::AllOf, anyOf);
-  handle(t, Builtin::CommReducer, commReducer);
+  addThreadReductions(t);
 }
 
 } // namespace tlc::elaborate

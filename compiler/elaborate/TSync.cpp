@@ -88,7 +88,7 @@ Value storageSync(TCall &c) {
 Value vote(TCall &c) {
   if (!outsideMap(c))
     return Value::error();
-  Expr pred = toCondition(c.e, c.value("pred"), c.rangeOf("pred"));
+  Expr pred = toCondition(c.e, c.value("predicate"), c.rangeOf("predicate"));
   if (!pred)
     return Value::error();
   auto &stmt = barrier(c, ir::BarrierScope::Block);
@@ -105,7 +105,7 @@ Value vote(TCall &c) {
 Value mbar(TCall &c) {
   if (!c.tileOp())
     return Value::none();
-  std::optional<ir::Element> element = c.barrier("mbar");
+  std::optional<ir::Element> element = c.barrier(c.info.parameters[0].name);
   if (!element)
     return Value::none();
   ir::MbarOp op = ir::MbarOp::Arrive;
@@ -204,7 +204,7 @@ Value shuffle(TCall &c) {
   if (!c.statement())
     return Value::error();
   Expr value = c.scalar("value");
-  Expr lane = c.index(c.info.index("src_lane") >= 0  ? "src_lane"
+  Expr lane = c.index(c.info.index("srcLane") >= 0   ? "srcLane"
                       : c.info.index("warp_id") >= 0 ? "warp_id"
                       : c.info.index("offset") >= 0  ? "offset"
                                                      : "delta");
@@ -241,7 +241,7 @@ Value shuffle(TCall &c) {
 Value predicateVote(TCall &c) {
   if (!c.statement())
     return Value::error();
-  Expr pred = toCondition(c.e, c.value("pred"), c.rangeOf("pred"));
+  Expr pred = toCondition(c.e, c.value("predicate"), c.rangeOf("predicate"));
   if (!pred)
     return Value::error();
   switch (c.info.id) {

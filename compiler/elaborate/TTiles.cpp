@@ -114,6 +114,36 @@ bool matchTiles(Elaborator &e, std::string_view op, Tile &source, Tile &target, 
   return false;
 }
 
+ir::Element elementAt(const ir::Region &r, const std::vector<Expr> &index) {
+  ir::Element element{r.buffer, r.offsets, r.version};
+  std::size_t i = 0;
+  for (unsigned d = 0; d < r.extents.size(); ++d) {
+    if (r.isDropped(d))
+      continue;
+    Expr x = index[i++];
+    if (r.extents[d].isConstant(1))
+      continue; // broadcast
+    Expr offset = r.offsets[d];
+    if (offset.dtype() != x.dtype()) {
+      DType wide = Scalar::Int64;
+      ir::Context &c = x.context();
+      offset = c.cast(wide, offset);
+      x = c.cast(wide, x);
+    }
+    element.indices[d] = offset + x;
+  }
+  return element;
+}
+
+void elementMap(Elaborator &e, const std::vector<Expr> &extents,
+                const std::function<void(const std::vector<Expr> &)> &body) {
+  auto &map = e.builder().add<ir::MapStmt>();
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    map.vars.push_back(e.context.var("i" + std::to_string(d), extents[d].dtype()));
+  map.extents = extents;
+  e.builder().in(map.body, [&] { body(map.vars); });
+}
+
 bool dropTo(ir::Region &r, unsigned rank) {
   for (unsigned d : tileDims(r)) {
     if (r.tileRank() <= rank)

@@ -16,5 +16,14 @@ bool dropTo(ir::Region &, unsigned rank);
 std::optional<std::vector<std::int64_t>> constantExtents(Elaborator &, std::string_view op,
                                                          const Tile &);
 std::string extentsText(const ir::Region &);
+/// The element of a region at tile coordinates `index`; dims of extent 1 stay where they are.
+ir::Element elementAt(const ir::Region &, const std::vector<ir::Expr> &index);
+/// A map over a box whose body is made by `body`.
+void elementMap(Elaborator &, const std::vector<ir::Expr> &extents,
+                const std::function<void(const std::vector<ir::Expr> &)> &body);
+
+/// One step of a reduction on values of one type.
+ir::Expr combineValues(ir::Context &, ir::ReduceOp, ir::Expr accumulator, ir::Expr x);
+void addThreadReductions(Handlers &);
 
 } // namespace tlc::elaborate
