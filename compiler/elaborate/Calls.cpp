@@ -85,7 +85,7 @@ Binding::Binding(Elaborator &e, CallArgs &args, std::string_view signature)
     } else if (s.takesRest)
       rest.push_back(args.positional[i]);
     else {
-      e.report(diag::TooManyArguments, args.positional[i].range, args.callee, positional,
+      e.report(diag::FunctionTooManyArguments, args.positional[i].range, args.callee, positional,
                args.positional.size());
       ok = false;
       break;
@@ -115,7 +115,7 @@ Binding::Binding(Elaborator &e, CallArgs &args, std::string_view signature)
   }
   for (std::size_t i = 0; i < names.size(); ++i)
     if (!given[i] && !s.items[i].optional) {
-      e.report(diag::MissingArgument, args.range, args.callee, names[i]);
+      e.report(diag::FunctionMissingArgument, args.range, args.callee, names[i]);
       ok = false;
     }
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -327,7 +327,7 @@ private:
       } else if (parameters.vararg)
         rest.push_back(values[i].value);
       else {
-        e.report(diag::TooManyArguments, values[i].range, function.name, positional.size(),
+        e.report(diag::FunctionTooManyArguments, values[i].range, function.name, positional.size(),
                  values.size())
             .label(function.nameRange(), "defined here");
         ok = false;
@@ -399,7 +399,7 @@ private:
       }
     if (missing.empty())
       return;
-    e.report(diag::MissingArgument, args.range, function.name, missing)
+    e.report(diag::FunctionMissingArgument, args.range, function.name, missing)
         .label(function.nameRange(), "defined here");
     ok = false;
   }

@@ -295,7 +295,7 @@ Value instantiate(Elaborator &e, ClassObject &cls, CallArgs &args) {
   if (cls.isDataclass)
     return instantiateDataclass(e, cls, *self, args);
   if (!cls.isException && (!args.positional.empty() || !args.keywords.empty())) {
-    e.report(diag::TooManyArguments, args.range, cls.name, 0,
+    e.report(diag::FunctionTooManyArguments, args.range, cls.name, 0,
              args.positional.size() + args.keywords.size());
     return Value::error();
   }

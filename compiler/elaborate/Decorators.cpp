@@ -1,6 +1,7 @@
 // Definitions of functions, and what TileLang's decorators make of them.
 #include "elaborate/Parts.h"
 #include "elaborate/Runtime.h"
+#include "support/Names.h"
 
 namespace tlc::elaborate {
 
@@ -203,51 +204,74 @@ Value macro(Elaborator &e, CallArgs &args) {
   });
 }
 
-// Keywords of jit and compile that say something ahead of time; the others concern running under
-// Python.
+// Keywords of jit, autotune and compile. Those without a use here concern running under Python:
+// measuring, checking, caching.
+enum class Keyword : std::uint8_t { OutIdx, PassConfigs, Configs, OfPython };
+const std::map<std::string_view, Keyword> &jitKeywords() {
+  static const std::map<std::string_view, Keyword> table = {
+      {"out_idx", Keyword::OutIdx},
+      {"pass_configs", Keyword::PassConfigs},
+      {"configs", Keyword::Configs},
+      {"func", Keyword::OfPython},
+      {"target", Keyword::OfPython},
+      {"target_host", Keyword::OfPython},
+      {"execution_backend", Keyword::OfPython},
+      {"backend", Keyword::OfPython},
+      {"mode", Keyword::OfPython},
+      {"verbose", Keyword::OfPython},
+      {"debug_root_path", Keyword::OfPython},
+      {"compile_flags", Keyword::OfPython},
+      {"warmup", Keyword::OfPython},
+      {"rep", Keyword::OfPython},
+      {"timeout", Keyword::OfPython},
+      {"supply_type", Keyword::OfPython},
+      {"supply_prog", Keyword::OfPython},
+      {"ref_prog", Keyword::OfPython},
+      {"rtol", Keyword::OfPython},
+      {"atol", Keyword::OfPython},
+      {"max_mismatched_ratio", Keyword::OfPython},
+      {"skip_check", Keyword::OfPython},
+      {"manual_check_prog", Keyword::OfPython},
+      {"cache_input_tensors", Keyword::OfPython},
+      {"do_not_specialize", Keyword::OfPython},
+      {"early_stop", Keyword::OfPython},
+      {"early_stop_factor", Keyword::OfPython},
+      {"num_workers", Keyword::OfPython},
+      {"ignore_error", Keyword::OfPython},
+      {"use_pipeline", Keyword::OfPython},
+      {"enable_grouped_compile", Keyword::OfPython},
+      {"group_compile_size", Keyword::OfPython},
+  };
+  return table;
+}
+
 void readOptions(Elaborator &e, CallArgs &args, JitOptions &options) {
-  static const std::set<std::string_view> known = {"out_idx",
-                                                   "execution_backend",
-                                                   "target",
-                                                   "target_host",
-                                                   "verbose",
-                                                   "pass_configs",
-                                                   "debug_root_path",
-                                                   "compile_flags",
-                                                   "func",
-                                                   "mode",
-                                                   "configs",
-                                                   "warmup",
-                                                   "rep",
-                                                   "timeout",
-                                                   "supply_type",
-                                                   "supply_prog",
-                                                   "ref_prog",
-                                                   "rtol",
-                                                   "atol",
-                                                   "max_mismatched_ratio",
-                                                   "skip_check",
-                                                   "manual_check_prog",
-                                                   "cache_input_tensors",
-                                                   "early_stop",
-                                                   "backend",
-                                                   "num_workers",
-                                                   "ignore_error",
-                                                   "use_pipeline",
-                                                   "enable_grouped_compile",
-                                                   "group_compile_size"};
   for (const KeywordArg &keyword : args.keywords) {
-    if (keyword.name == "out_idx") {
+    auto it = jitKeywords().find(keyword.name);
+    if (it == jitKeywords().end()) {
+      std::vector<std::string_view> names;
+      for (auto &[name, use] : jitKeywords())
+        names.push_back(name);
+      e.report(diag::UnexpectedKeyword, keyword.nameRange, args.callee, keyword.name,
+               didYouMeanText(keyword.name, names));
+      continue;
+    }
+    switch (it->second) {
+    case Keyword::OutIdx:
       options.outIdx = keyword.value;
       options.outIdxRange = keyword.range;
-    } else if (keyword.name == "pass_configs") {
+      break;
+    case Keyword::PassConfigs:
       options.passConfigs = keyword.value;
       options.passConfigsRange = keyword.range;
-    } else if (keyword.name == "configs") {
+      break;
+    case Keyword::Configs:
       options.configs = keyword.value;
       options.configsRange = keyword.range;
-    } else if (!known.contains(keyword.name))
-      e.report(diag::UnexpectedKeyword, keyword.nameRange, args.callee, keyword.name, "");
+      break;
+    case Keyword::OfPython:
+      break;
+    }
   }
 }
 
@@ -322,7 +346,7 @@ Value compile(Elaborator &e, CallArgs &args) {
       if (keyword.name == "func")
         args.positional.push_back({keyword.value, keyword.range, keyword.expr});
     if (args.positional.empty()) {
-      e.report(diag::MissingArgument, args.range, args.callee, "func");
+      e.report(diag::FunctionMissingArgument, args.range, args.callee, "func");
       return Value::error();
     }
   }
@@ -359,8 +383,8 @@ Value instantiateKernel(Elaborator &e, FunctionObject &function, CallArgs &args)
       positional.push_back(&arg);
   for (std::size_t i = 0; i < args.positional.size(); ++i) {
     if (i >= positional.size()) {
-      e.report(diag::TooManyArguments, args.positional[i].range, function.name, positional.size(),
-               args.positional.size());
+      e.report(diag::FunctionTooManyArguments, args.positional[i].range, function.name,
+               positional.size(), args.positional.size());
       return Value::error();
     }
     kernel->arguments.emplace_back(positional[i]->name.id, args.positional[i].value);

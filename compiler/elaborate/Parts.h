@@ -40,6 +40,15 @@ Value makeBuiltin(Heap &heap, std::string name, NativeFunction function, bool is
 Value makeClosure(Heap &heap, std::string name,
                   std::function<Value(Elaborator &, CallArgs &)> function);
 
+// ---- Statements: Assignments.cpp, Exceptions.cpp, Matching.cpp
+void execAssign(Elaborator &e, const ast::Assign &stmt);
+void execAugAssign(Elaborator &e, const ast::AugAssign &stmt);
+void execAnnAssign(Elaborator &e, const ast::AnnAssign &stmt);
+void execRaise(Elaborator &e, const ast::Raise &stmt);
+void execAssert(Elaborator &e, const ast::Assert &stmt);
+Flow execTry(Elaborator &e, const ast::Try &stmt);
+Flow execMatch(Elaborator &e, const ast::Match &stmt);
+
 // ---- Builtins*.cpp
 void installBuiltins(Elaborator &e, Scope &scope);
 ClassObject *exceptionClass(Elaborator &e, std::string_view name); ///< null if unknown
