@@ -61,6 +61,7 @@ std::unique_ptr<Function> clone(const Function &from) {
   to->launchConstants = from.launchConstants;
   to->sources = from.sources;
   to->options = from.options;
+  to->lastOp = from.lastOp;
   to->range = from.range;
   std::unordered_map<const Buffer *, Buffer *> map;
   for (const auto &buffer : from.buffers) {

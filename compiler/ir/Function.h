@@ -99,6 +99,7 @@ struct Function {
   std::vector<std::unique_ptr<Launch>> launches;
   std::vector<std::unique_ptr<Buffer>> buffers; ///< owns all buffers
   FunctionOptions options;
+  std::uint32_t lastOp = 0; ///< largest Stmt::op given out
   SourceRange range;
 
   /// A new buffer owned by the function.

@@ -353,6 +353,12 @@ void Reader::atom(std::string_view name, const Atom *&a) {
 }
 
 StmtPtr Reader::statement() {
+  std::uint32_t op = 0;
+  if (in.take("op")) {
+    op = static_cast<std::uint32_t>(in.expectNumber());
+    in.expect(":");
+    function->lastOp = std::max(function->lastOp, op);
+  }
   Token keyword = in.lexer.peek();
   StmtPtr stmt;
   if (keyword.kind == TokenKind::Word) {
@@ -367,6 +373,7 @@ StmtPtr Reader::statement() {
   dispatch(*stmt, [&](auto &known) { describe(*this, known); });
   stmt->range = in.range(keyword);
   stmt->range.end = in.lexer.lastEnd();
+  stmt->op = op;
   return stmt;
 }
 

@@ -172,6 +172,8 @@ public:
       statement(*s);
   }
   void statement(const Stmt &s) {
+    if (s.op)
+      out << "op " << s.op << ": ";
     out << stmtName(s.kind);
     dispatch(const_cast<Stmt &>(s), [&](auto &known) {
       using T = std::decay_t<decltype(known)>;

@@ -28,6 +28,10 @@ const char *stmtName(StmtKind kind);
 struct Stmt {
   const StmtKind kind;
   SourceRange range;
+  /// Statements that one elementwise tile op was lowered to share a number: what their threads and
+  /// the rounds of their own loops touch is disjoint, so nothing among them needs a barrier. 0: not
+  /// from such an op.
+  std::uint32_t op = 0;
   virtual ~Stmt() = default;
 
 protected:

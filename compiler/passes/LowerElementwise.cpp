@@ -38,8 +38,16 @@ private:
     for (StmtPtr &stmt : block) {
       bool perThread = analysis::isPerThreadTileOp(*stmt) || isThreadVector(*stmt);
       if (StmtPtr map = asMap(std::move(stmt), out)) {
-        Builder builder(function, out);
+        Block lowered;
+        Builder builder(function, lowered);
         lowerMapStmt(builder, cast<MapStmt>(*map), perThread ? alone(thread) : thread);
+        std::uint32_t op = ++function.lastOp;
+        walk(lowered, [&](Stmt &part) {
+          part.op = op;
+          return true;
+        });
+        for (StmtPtr &part : lowered)
+          out.push_back(std::move(part));
       } else {
         lowerNested(*out.back(), thread);
       }

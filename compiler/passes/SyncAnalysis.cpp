@@ -497,6 +497,11 @@ void SyncAnalysis::visitAccesses(const Stmt &stmt, State &state) {
 }
 
 bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
+  // Points of one elementwise op are independent, unless a loop around the op has brought it to its
+  // next execution.
+  std::uint32_t op = address.stmt->op;
+  if (op && pending.address.stmt->op == op && (!pending.carriedBy || pending.carriedBy->op == op))
+    return false;
   const RoleStmt *role = roles.empty() ? nullptr : roles.back();
   // Between roles the program synchronises itself.
   if (pending.role && role && pending.role != role && !contains(*pending.role, *role) &&
