@@ -208,6 +208,12 @@ private:
     return {id, begin, std::max(end, begin + 1), std::move(args)};
   }
 
+  static void suggest(SyntaxError &error, std::string_view word,
+                      const std::vector<std::string_view> &keywords) {
+    if (std::string_view meant = didYouMean(word, keywords); !meant.empty())
+      error.help = "did you mean `" + std::string(meant) + "`?";
+  }
+
   static void label(SyntaxError &error, const Token &token, std::string text) {
     error.labels.push_back({token.getStartIndex(), token.getStopIndex() + 1, std::move(text)});
   }
@@ -262,6 +268,9 @@ private:
       error.help = "write `and`";
     else if (before && before->getText() == "|" && found.getText() == "|")
       error.help = "write `or`";
+    else if (twoBefore && twoBefore->getType() == TlParser::NAME &&
+             before->getType() == TlParser::COLON && type == TlParser::NEWLINE)
+      suggest(error, twoBefore->getText(), {"else", "try", "finally", "except"});
     else if (twoBefore && type == TlParser::NEWLINE && twoBefore->getText() == before->getText() &&
              (before->getText() == "+" || before->getText() == "-"))
       error.help = "to count up or down write `+= 1` or `-= 1`";
@@ -291,13 +300,10 @@ private:
       return at(diag::PrintStatement, {word});
     SyntaxError error = at(diag::StatementContinues, {inWords(*before, vocabulary), it});
     if (before->getType() == TlParser::NAME && context->start == before) {
-      std::string meant(
-          didYouMean(word, {"if",       "elif",    "else",   "for",   "while",    "with",  "def",
+      suggest(error, word, {"if",       "elif",    "else",   "for",   "while",    "with",  "def",
                             "class",    "return",  "import", "from",  "assert",   "raise", "try",
                             "except",   "finally", "pass",   "break", "continue", "del",   "global",
-                            "nonlocal", "lambda",  "async",  "match"}));
-      if (!meant.empty())
-        error.help = "did you mean `" + meant + "`?";
+                            "nonlocal", "lambda",  "async",  "match"});
     }
     return error;
   }
