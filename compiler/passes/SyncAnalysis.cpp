@@ -243,6 +243,17 @@ void SyncAnalysis::forget(const Stmt &loop, Expr var, State &state) {
 
 void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
   loops.push_back({&loop, {}, {}});
+  if (loop.op) { // its rounds touch different elements: one stands for all
+    State after = runBody(loop, state, {});
+    for (State &left : loops.back().breaks)
+      join(after, left);
+    if (!ranges->less(loop.lo, loop.hi))
+      join(after, state);
+    loops.pop_back();
+    forget(loop, loop.var, after);
+    state = std::move(after);
+    return;
+  }
   bool inFlight = std::any_of(state.pending.begin(), state.pending.end(),
                               [](const Pending &p) { return p.flight != Flight::Done; });
   State exits{false, {}};
