@@ -36,11 +36,16 @@ std::vector<std::uint32_t> nextRound(Group &group, const std::vector<std::uint32
   return left;
 }
 
-/// Lanes that broke out go on behind the loop.
+/// Lanes that broke out, or continued in their last round, go on behind the loop.
 void endLoop(Group &group, const std::vector<std::uint32_t> &entered) {
-  for (std::uint32_t lane : entered)
+  std::vector<std::uint32_t> left;
+  for (std::uint32_t lane : entered) {
     if ((*group.states)[lane] == Broken)
       (*group.states)[lane] = Running;
+    if ((*group.states)[lane] == Running)
+      left.push_back(lane);
+  }
+  group.lanes.setActive(std::move(left));
 }
 
 } // namespace
