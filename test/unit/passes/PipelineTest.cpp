@@ -16,7 +16,7 @@ std::string gemm(int stages, const std::string &loop = "", const std::string &af
     alloc %B_s: shared f16[16, 32]
     alloc %C_l: fragment f32[32, 32]
     fill %C_l = 0.0
-    for %ko in 0:i64 .. %K // 16 pipelined stages()" +
+    for %ko in 0 .. %K // 16 pipelined stages()" +
          std::to_string(stages) + ") {\n" +
          (loop.empty() ? R"(      copy %A[0 : +32, %ko * 16 : +16] -> %A_s
       copy %B[%ko * 16 : +16, 0 : +32] -> %B_s
@@ -196,12 +196,12 @@ TEST_CASE("two loops and a loop around them") {
     alloc %C_l: fragment f32[32, 32]
     for %m in 0 .. 2 {
       fill %C_l = 0.0
-      for %ko in 0:i64 .. %K // 16 pipelined stages(3) {
+      for %ko in 0 .. %K // 16 pipelined stages(3) {
         copy %A[%m * 32 : +32, %ko * 16 : +16] -> %A_s
         copy %B[%ko * 16 : +16, 0 : +32] -> %B_s
         gemm %A_s, %B_s -> %C_l
       }
-      for %ki in 0:i64 .. %K // 16 pipelined stages(2) {
+      for %ki in 0 .. %K // 16 pipelined stages(2) {
         copy %A[%m * 32 : +32, %ki * 16 : +16] -> %A_s
         copy %B[%ki * 16 : +16, 0 : +32] -> %B_s
         gemm %A_s, %B_s -> %C_l
