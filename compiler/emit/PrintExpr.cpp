@@ -128,7 +128,10 @@ ExprPrinter::Text ExprPrinter::whole(Expr e) {
     return {runtimeName("bit_cast") + "<" + typeOf(e.dtype()) + ">(" + print(e->operands[0]) + ")"};
   if (isPacked(e.dtype()))
     return packedVector(e);
-  if (e.kind() == ExprKind::Vector && e->operands.size() == 1)
+  bool same = e.kind() == ExprKind::Vector;
+  for (Expr operand : e->operands)
+    same &= operand == e->operands[0];
+  if (same)
     return {runtimeName("splat") + "<" + std::to_string(e.dtype().lanes) + ">(" +
             argument(e->operands[0], 0) + ")"};
   std::string lanes;

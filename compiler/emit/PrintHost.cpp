@@ -255,14 +255,14 @@ private:
                             ? text(launch.threadCount() + launch.extraThreads) + "u, 1u, 1u"
                             : text(launch.threads[0]) + "u, " + text(launch.threads[1]) + "u, " +
                                   text(launch.threads[2]) + "u";
-    std::string shape = "{{" + grid + "[0], " + grid + "[1], " + grid + "[2]}, {" + block + "}, {" +
-                        text(launch.cluster[0]) + "u, " + text(launch.cluster[1]) + "u, " +
-                        text(launch.cluster[2]) + "u}, " + text(launch.sharedBytes) + ", " +
-                        (launch.cooperative ? "true" : "false") + "}";
-    std::vector<std::string> items = {name, kernel.name, shape, "stream"};
+    std::string shape = "{{" + block + "}, {" + text(launch.cluster[0]) + "u, " +
+                        text(launch.cluster[1]) + "u, " + text(launch.cluster[2]) + "u}, " +
+                        text(launch.sharedBytes) + ", " + (launch.cooperative ? "true" : "false") +
+                        "}";
+    std::vector<std::string> items = {name, kernel.name, grid, shape, "stream"};
     for (const KernelArgument &argument : kernel.arguments)
       items.push_back(passed(variant, argument));
-    return wrapList(exprs.runtimeName("launch") + "(", items, ")", 4);
+    return wrapList(exprs.runtimeName("launch") + "(", items, ")", 4, 28);
   }
 
   std::string cpuLaunch(const Variant &variant, std::size_t number) {

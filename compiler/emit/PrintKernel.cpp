@@ -10,10 +10,10 @@ namespace tlc::emit {
 using namespace ir;
 
 std::string wrapList(const std::string &head, const std::vector<std::string> &items,
-                     const std::string &tail, std::size_t indent) {
+                     const std::string &tail, std::size_t indent, std::size_t before) {
   constexpr std::size_t width = 100;
   std::string out = head, margin = "\n" + std::string(indent, ' ');
-  std::size_t column = head.size();
+  std::size_t column = before + head.size();
   for (std::size_t i = 0; i < items.size(); ++i) {
     bool last = i + 1 == items.size();
     std::size_t needed = items[i].size() + (last ? tail.size() : 1);

@@ -25,9 +25,10 @@ PrintedKernel printKernel(const ir::Function &function, const ir::Launch &launch
                           const Options &options, const Dialect &dialect, RuntimeUse &runtime,
                           TextWriter &out, std::string_view guard, std::int64_t alignment);
 
-/// Text cut at commas so that lines stay within 100 columns: "head(a, b,\n    c)tail".
+/// Text cut at commas so that lines stay within 100 columns: "head(a, b,\n    c)tail"; `before`
+/// characters stand to the left of the first line.
 std::string wrapList(const std::string &head, const std::vector<std::string> &items,
-                     const std::string &tail, std::size_t indent);
+                     const std::string &tail, std::size_t indent, std::size_t before = 0);
 
 /// Writes each line of `text` with the writer's indentation.
 void writeLines(TextWriter &out, std::string_view text);

@@ -270,7 +270,8 @@ void StmtPrinter::store(const StoreStmt &stmt) {
     return guarded(stmt.predicate, exprs.runtimeName("store_vec") + "(" + address(stmt.target) +
                                        ", " + value + ")");
   if (isPacked(element)) {
-    std::string pattern = isSmallFloat(element) ? value + ".bits" : value;
+    std::string pattern =
+        isSmallFloat(element) ? exprs.print(stmt.value, Precedence::Primary) + ".bits" : value;
     return guarded(stmt.predicate, exprs.runtimeName(element.isInt() ? "set_int4" : "set_uint4") +
                                        "(" + names.of(*stmt.target.buffer) + ", " +
                                        index(stmt.target) + ", " + pattern + ")");

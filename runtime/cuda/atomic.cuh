@@ -41,21 +41,21 @@ template <> struct word_of<8> { using type = unsigned long long; };
 
 //@ native_integer
 // The type under which the hardware's integer atomics take T; none for other types.
-template <class T> struct native_integer { static constexpr bool exists = false; };
+template <class T> struct native_integer { enum : bool { exists = false }; };
 template <> struct native_integer<int32_t> {
-  static constexpr bool exists = true;
+  enum : bool { exists = true };
   using type = int;
 };
 template <> struct native_integer<uint32_t> {
-  static constexpr bool exists = true;
+  enum : bool { exists = true };
   using type = unsigned;
 };
 template <> struct native_integer<int64_t> {
-  static constexpr bool exists = true;
+  enum : bool { exists = true };
   using type = long long;
 };
 template <> struct native_integer<uint64_t> {
-  static constexpr bool exists = true;
+  enum : bool { exists = true };
   using type = unsigned long long;
 };
 
@@ -149,8 +149,8 @@ TLC_DEVICE T atomic_add(T *p, T value TLC_AT) {
 }
 
 //@ is_float
-template <class T> struct is_float { static constexpr bool value = false; };
-template <> struct is_float<float> { static constexpr bool value = true; };
+template <class T> struct is_float { enum : bool { value = false }; };
+template <> struct is_float<float> { enum : bool { value = true }; };
 
 //@ atomic_add_vec
 template <order Order = order::relaxed, scope Scope = scope::device, class T, int N>

@@ -122,7 +122,6 @@ TLC_HOST tlc_status on_device(const char *function, int device, const Load &load
 
 //@ launch_shape
 struct launch_shape {
-  int64_t grid[3];
   unsigned block[3], cluster[3];
   int shared;       // bytes
   bool cooperative; // all blocks are resident at once
@@ -134,13 +133,14 @@ template <class T> struct same_type { using type = T; };
 //@ launch
 // Starts a kernel on a stream of the current device; an empty grid starts nothing.
 template <class... P>
-TLC_HOST tlc_status launch(const char *function, void (*kernel)(P...), const launch_shape &shape,
-                         void *stream, typename same_type<P>::type... arguments) {
-  if (shape.grid[0] <= 0 || shape.grid[1] <= 0 || shape.grid[2] <= 0)
+inline tlc_status launch(const char *function, void (*kernel)(P...), const int64_t (&grid)[3],
+                         const launch_shape &shape, void *stream,
+                         typename same_type<P>::type... arguments) {
+  if (grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0)
     return TLC_OK;
   cudaLaunchAttribute attributes[2] = {};
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(unsigned(shape.grid[0]), unsigned(shape.grid[1]), unsigned(shape.grid[2]));
+  config.gridDim = dim3(unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2]));
   config.blockDim = dim3(shape.block[0], shape.block[1], shape.block[2]);
   config.dynamicSmemBytes = size_t(shape.shared);
   config.stream = static_cast<cudaStream_t>(stream);

@@ -39,3 +39,24 @@ TEST_CASE("kernels compile for GPUs without a warning", "[nvcc]") {
   }
   compilesAsCuda(*vectorAdd(Family::Cuda, DType(Scalar::Float16)).function, "sm75");
 }
+
+TEST_CASE("every statement and expression compiles for GPUs", "[nvcc]") {
+  for (const char *target : {"sm75", "sm80", "sm90", "sm120"})
+    compilesAsCuda(*everything(*findTarget(target)).function, target);
+}
+
+TEST_CASE("every statement and expression compiles as C++") {
+  for (const char *target : {"cpu", "cpu-avx2"})
+    for (const char *compiler : {"g++", "clang++", "clang++-19"}) {
+      if (!hasProgram(compiler))
+        continue;
+      Kernel k = everything(*findTarget(target));
+      Options options = optionsFor(target, "everything");
+      std::string folder = freshFolder(std::string("everything_") + target + compiler);
+      std::string source = writeFiles(folder, emitOne(*k.function, options), options), flags;
+      for (const std::string &flag : options.targets[0]->flags)
+        flags += flag + " ";
+      CHECK(complaints(compiler + strictCpp + flags + "-c " + source + " -o " + folder +
+                       "/out.o") == "");
+    }
+}
