@@ -64,15 +64,17 @@ def torch_rows(arguments, target):
     jobs = {name: (name, None) for name in ("vector_add", "rmsnorm", "softmax")}
     for name, causal in (("attention_causal", True), ("attention_full", False)):
         jobs[name] = ("flash_attention",
-                      f"{name} = attention(batch, seq_len, heads=16, groups=4, dim=128, is_causal={causal}, {ATTENTION[target]})")
+                      f"bench_{name} = attention(batch, seq_len, heads=16, groups=4, dim=128, is_causal={causal}, {ATTENTION[target]})")
     libraries = []
     for name, (sample, instantiation) in jobs.items():
         if arguments.only and not any(word in name for word in arguments.only):
             continue
         try:
-            tlc(arguments, target, sample, folder / f"{name}.cu", instantiation, name)
+            # An instantiation needs a name that the sample itself does not have.
+            kernel = f"bench_{name}" if instantiation else name
+            tlc(arguments, target, sample, folder / f"{name}.cu", instantiation, kernel)
             nvcc(arguments, target, [folder / f"{name}.cu"], folder / f"{name}.so", "-shared", "-Xcompiler", "-fPIC")
-            libraries.append(f"lib={name}={folder / f'{name}.so'}")
+            libraries.append(f"lib={name}={folder / f'{name}.so'}={kernel}")
         except Failed as failure:
             yield {"target": target, "kernel": name, "error": str(failure)}
     if libraries:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times tlc's attention against PyTorch's FA2 and cuDNN backends, and its memory-bound kernels against a device copy; checks
-each against float64. Prints one JSON object a row. `lib=NAME=PATH` says where a compiled kernel is; see bench.py."""
+each against float64. Prints one JSON object a row. `lib=NAME=PATH=SYMBOL` says where a compiled kernel is; see bench.py."""
 import ctypes
 import json
 import math
@@ -133,14 +133,14 @@ def memory_bound(libraries, timer):
     per_byte = copy_ms / moved
 
     if "vector_add" in libraries:
-        call = entry(libraries["vector_add"], "vector_add")
+        call = entry(*libraries["vector_add"])
         n = (1 << 27) + 3
         a, b, c = torch.randn(n, device="cuda"), torch.randn(n, device="cuda"), torch.full((n,), math.nan, device="cuda")
         call(a, b, c, n)
         row(kernel="vector_add", check="exact", right=bool(torch.equal(c, a + b)))
         memory_row(timer, "vector_add", str(n), 12 * n, lambda: call(a, b, c, n), per_byte)
     if "rmsnorm" in libraries:
-        call = entry(libraries["rmsnorm"], "rmsnorm")
+        call = entry(*libraries["rmsnorm"])
         m, hidden, eps = 32768, 4096, 1e-5
         x, w = torch.randn(m, hidden, device="cuda", dtype=HALF), torch.randn(hidden, device="cuda", dtype=HALF)
         y = torch.full_like(x, math.nan)
@@ -150,7 +150,7 @@ def memory_bound(libraries, timer):
         row(kernel="rmsnorm", check="float64", worst=error, right=error < 1e-3)
         memory_row(timer, "rmsnorm", f"{m}x{hidden}", 4 * m * hidden, lambda: call(x, w, y, m, eps), per_byte)
     if "softmax" in libraries:
-        call = entry(libraries["softmax"], "softmax")
+        call = entry(*libraries["softmax"])
         m, n = 16384, 8192
         x = torch.randn(m, n, device="cuda", dtype=HALF)
         y = torch.full_like(x, math.nan)
@@ -162,14 +162,15 @@ def memory_bound(libraries, timer):
 
 
 def main(arguments):
-    libraries = dict(a[4:].split("=", 1) for a in arguments if a.startswith("lib="))
+    # lib=NAME=PATH=SYMBOL
+    libraries = {n: (path, symbol) for n, path, symbol in (a[4:].split("=") for a in arguments if a.startswith("lib="))}
     torch.manual_seed(torch.seed() % (1 << 31))
     timer = Timer()
     if any(k in libraries for k in ("vector_add", "rmsnorm", "softmax")):
         memory_bound(libraries, timer)
     for name, causal in (("attention_causal", True), ("attention_full", False)):
         if name in libraries:
-            attention(entry(libraries[name], name), timer, name, 16, 4, 128, causal, (1024, 4096, 16384))
+            attention(entry(*libraries[name]), timer, name, 16, 4, 128, causal, (1024, 4096, 16384))
 
 
 if __name__ == "__main__":
