@@ -69,6 +69,19 @@ public:
     CHECK(difference.empty());
   }
 
+  /// The function runs to its end, and nothing is wrong on the way (races, undefined reads …).
+  void checkRuns(std::vector<std::int64_t> dims = {}, std::vector<double> scalars = {}) {
+    interpret::CompareOptions options;
+    options.dims = std::move(dims);
+    options.scalars = std::move(scalars);
+    interpret::Inputs inputs = interpret::makeInputs(*function, options);
+    interpret::Result result = interpret::run(*function, inputs.args, inputs.dims);
+    INFO(result.text());
+    if (!result.ok())
+      UNSCOPED_INFO(ir::print(*function));
+    CHECK(result.ok());
+  }
+
   std::string text() const { return ir::print(*function); }
   bool contains(const std::string &piece) const { return text().find(piece) != std::string::npos; }
 

@@ -1,0 +1,263 @@
+// Barriers: where they are needed (the interpreter reports races), and no more than that.
+#include "TextKernel.h"
+
+using namespace tlc;
+using namespace tlc::ir;
+using tlc::test::TextKernel;
+
+namespace {
+
+unsigned barriersIn(const Block &block) {
+  unsigned count = 0;
+  walk(block, [&](const Stmt &stmt) {
+    count += stmt.kind == StmtKind::Barrier;
+    return true;
+  });
+  return count;
+}
+
+std::string gemm(int stages, int threads) {
+  return R"(func @gemm(%A: global f16[64, %K], %B: global f16[%K, 64], %C: global f32[64, 64] out) dims(%K) {
+  constraint %K % 32 == 0, "K % 32 == 0"
+  launch grid(1) threads()" +
+         std::to_string(threads) + R"() blocks(%bx) tid(%tid) {
+    alloc %A_s: shared f16[64, 32]
+    alloc %B_s: shared f16[32, 64]
+    alloc %C_l: fragment f32[64, 64]
+    fill %C_l = 0.0
+    for %ko in 0 .. %K // 32 pipelined stages()" +
+         std::to_string(stages) + R"() {
+      copy %A[0 : +64, %ko * 32 : +32] -> %A_s
+      copy %B[%ko * 32 : +32, 0 : +64] -> %B_s
+      gemm %A_s, %B_s -> %C_l
+    }
+    copy %C_l -> %C
+  }
+}
+)";
+}
+
+/// Thread code around `body`; one block of `threads`.
+std::string thread(const std::string &body, int threads = 64) {
+  return "func @k(%A: global f32[64], %C: global f32[64] out, %n: i32) phase(thread) {\n"
+         "  launch grid(1) threads(" +
+         std::to_string(threads) +
+         ") blocks(%bx) tid(%tid) {\n"
+         "    alloc %s: shared f32[128] at(0) version_bytes(512)\n"
+         "    alloc %t: shared f32[128] at(512) version_bytes(512)\n" +
+         body + "  }\n}\n";
+}
+
+unsigned barriersOf(const std::string &body, int threads = 64) {
+  TextKernel kernel(thread(body, threads));
+  kernel.mustRun({"insert-sync"});
+  kernel.checkRuns();
+  INFO(kernel.text());
+  return barriersIn(kernel.function->launches[0]->body);
+}
+
+} // namespace
+
+TEST_CASE("one barrier in each round of a pipelined gemm, none elsewhere") {
+  for (int stages = 2; stages <= 4; ++stages) {
+    TextKernel kernel(gemm(stages, 128));
+    kernel.mustRun({}, "insert-sync");
+    INFO(kernel.text());
+    ForStmt *main = nullptr;
+    for (ForStmt *loop : kernel.all<ForStmt>())
+      if (loop->var->name == "ko")
+        main = loop;
+    REQUIRE(main);
+    CHECK(barriersIn(main->body) == 1);
+    CHECK(barriersIn(kernel.function->launches[0]->body) == 1);
+  }
+}
+
+TEST_CASE("lowered gemms have no races, whatever the trip count") {
+  for (const char *target : {"sm80", "sm75"})
+    for (int stages = 0; stages <= 4; ++stages)
+      for (int trips = 0; trips <= stages + 1; ++trips) {
+        TextKernel kernel(gemm(stages, 128), target);
+        INFO(target << ", " << stages << " stages, " << trips << " trips");
+        kernel.mustRun({}, "insert-sync");
+        kernel.checkSame({trips * 32});
+      }
+}
+
+TEST_CASE("program order between threads") {
+  // A neighbour's element.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    store %s![%tid] = %a\n"
+                   "    load %b = %s![63 - %tid]\n"
+                   "    store %C![%tid] = %b\n") == 1);
+  // One's own.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    store %s![%tid] = %a\n"
+                   "    load %b = %s![%tid]\n"
+                   "    store %C![%tid] = %b\n") == 0);
+  // Disjoint halves.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    store %s![%tid] = %a\n"
+                   "    store %s![%tid + 64] = %a\n"
+                   "    load %b = %s![%tid + 64]\n"
+                   "    store %C![%tid] = %b\n") == 0);
+  // The user's own barrier is enough.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    store %s![%tid] = %a\n"
+                   "    barrier user\n"
+                   "    load %b = %s![63 - %tid]\n"
+                   "    store %C![%tid] = %b\n") == 1);
+}
+
+TEST_CASE("loop back-edges") {
+  // Write, read of others, write again in the next round: two barriers.
+  CHECK(barriersOf("    for %i in 0 .. 4 {\n"
+                   "      load %a = %A![%tid]\n"
+                   "      store %s![%tid] = %a + f32(%i)\n"
+                   "      load %b = %s![63 - %tid]\n"
+                   "      store %C![%tid] = %b\n"
+                   "    }\n") == 2);
+  // Two buffers in turn need one.
+  const char *turns = "    alloc %r: shared f32[64] versions(2) at(1024) version_bytes(256)\n"
+                      "    for %i in 0 .. 4 {\n"
+                      "      load %a = %A![%tid]\n"
+                      "      store %r@(%i % 2)![%tid] = %a + f32(%i)\n"
+                      "      load %b = %r@(%i % 2)![63 - %tid]\n"
+                      "      store %C![%tid] = %b\n"
+                      "    }\n";
+  CHECK(barriersOf(turns) == 1);
+  // A while loop.
+  CHECK(barriersOf("    alloc %c: local i32[] init(0)\n"
+                   "    while {\n"
+                   "      load %i = %c![0]\n"
+                   "    } test %i < 3 {\n"
+                   "      load %a = %A![%tid]\n"
+                   "      store %s![%tid] = %a + f32(%i)\n"
+                   "      load %b = %s![63 - %tid]\n"
+                   "      store %C![%tid] = %b\n"
+                   "      store %c![0] = %i + 1\n"
+                   "    }\n") == 2);
+}
+
+TEST_CASE("a barrier goes before the loop, not into it") {
+  TextKernel kernel(thread("    load %a = %A![%tid]\n"
+                           "    store %s![%tid] = %a\n"
+                           "    alloc %sum: local f32[] init(0.0)\n"
+                           "    for %i in 0 .. 64 {\n"
+                           "      load %b = %s![%i]\n"
+                           "      load %c = %sum![0]\n"
+                           "      store %sum![0] = %b + %c\n"
+                           "    }\n"
+                           "    load %r = %sum![0]\n"
+                           "    store %C![%tid] = %r\n"));
+  kernel.mustRun({"insert-sync"});
+  kernel.checkRuns();
+  INFO(kernel.text());
+  CHECK(barriersIn(kernel.function->launches[0]->body) == 1);
+  CHECK(barriersIn(kernel.all<ForStmt>()[0]->body) == 0);
+}
+
+TEST_CASE("both arms of branches") {
+  // Written in one arm only; read behind: one barrier behind the branch, where all threads come.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    store %s![%tid] = %a\n"
+                   "    barrier user\n"
+                   "    if %tid < 32 {\n"
+                   "      store %s![%tid] = 1.0\n"
+                   "    }\n"
+                   "    load %b = %s![63 - %tid]\n"
+                   "    store %C![%tid] = %b\n") == 2);
+  // Needed inside of a uniform arm.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    store %t![%tid] = 0.0\n"
+                   "    store %s![%tid] = 0.0\n"
+                   "    if %n < 7 {\n"
+                   "      store %s![%tid] = %a\n"
+                   "      load %b = %s![63 - %tid]\n"
+                   "      store %C![%tid] = %b\n"
+                   "    } else {\n"
+                   "      store %C![%tid] = 2.0\n"
+                   "    }\n") == 1);
+}
+
+TEST_CASE("what cannot be ordered in divergent control is an error") {
+  TextKernel kernel(thread("    load %a = %A![%tid]\n"
+                           "    if %tid < 48 {\n"
+                           "      store %s![%tid] = %a\n"
+                           "      load %b = %s![47 - %tid]\n"
+                           "      store %C![%tid] = %b\n"
+                           "    }\n"));
+  CHECK_FALSE(kernel.run({"insert-sync"}));
+  CHECK(kernel.reported(diag::BarrierInDivergent));
+  // What stands before the branch is ordered in front of it.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    store %s![%tid] = %a\n"
+                   "    if %tid < 48 {\n"
+                   "      load %b = %s![47 - %tid]\n"
+                   "      store %C![%tid] = %b\n"
+                   "    }\n") == 1);
+}
+
+TEST_CASE("buffers that share bytes conflict") {
+  TextKernel kernel("func @k(%A: global f32[64], %C: global f32[64] out) phase(thread) {\n"
+                    "  launch grid(1) threads(64) blocks(%bx) tid(%tid) {\n"
+                    "    alloc %s: shared f32[64] at(0) version_bytes(256)\n"
+                    "    alloc %t: shared f32[64] at(0) version_bytes(256)\n"
+                    "    load %a = %A![%tid]\n"
+                    "    store %s![%tid] = %a\n"
+                    "    load %b = %s![%tid]\n"
+                    "    store %t![63 - %tid] = %b\n"
+                    "    load %c = %t![63 - %tid]\n"
+                    "    store %C![%tid] = %c\n"
+                    "  }\n}\n");
+  kernel.mustRun({"insert-sync"});
+  kernel.checkRuns();
+  CHECK(barriersIn(kernel.function->launches[0]->body) == 1);
+}
+
+TEST_CASE("roles get barriers of their own") {
+  TextKernel kernel(thread("    load %a = %A![%tid]\n"
+                           "    role 64 : +64 {\n"
+                           "      store %s![%tid] = %a\n"
+                           "      load %b = %s![191 - %tid]\n"
+                           "      store %C![%tid - 64] = %b\n"
+                           "    }\n",
+                           128));
+  kernel.mustRun({"insert-sync"});
+  INFO(kernel.text());
+  auto barriers = kernel.all<BarrierStmt>();
+  REQUIRE(barriers.size() == 1);
+  CHECK(barriers[0]->scope == BarrierScope::Named);
+  CHECK(barriers[0]->count.isConstant(64));
+}
+
+TEST_CASE("tensors that a kernel writes and reads") {
+  const std::string text =
+      "func @k(%X: global f32[64] out, %C: global f32[64] out) phase(thread) {\n"
+      "  launch grid(1) threads(64) blocks(%bx) tid(%tid) {\n"
+      "    store %X![%tid] = f32(%tid)\n"
+      "    load %a = %X![OTHER]\n"
+      "    store %C![%tid] = %a\n"
+      "  }\n}\n";
+  auto with = [&](const std::string &index) {
+    std::string copy = text;
+    copy.replace(copy.find("OTHER"), 5, index);
+    TextKernel kernel(copy);
+    kernel.mustRun({"insert-sync"});
+    kernel.checkRuns();
+    return barriersIn(kernel.function->launches[0]->body);
+  };
+  CHECK(with("63 - %tid") == 1);
+  CHECK(with("%tid") == 0);
+}
+
+TEST_CASE("no barriers where the program says that it has its own") {
+  std::string text = thread("    load %a = %A![%tid]\n"
+                            "    store %s![%tid] = %a\n"
+                            "    load %b = %s![63 - %tid]\n"
+                            "    store %C![%tid] = %b\n");
+  text.insert(text.find("  launch"), "  option no_storage_sync\n");
+  TextKernel kernel(text);
+  kernel.mustRun({"insert-sync"});
+  CHECK(kernel.all<BarrierStmt>().empty());
+}
