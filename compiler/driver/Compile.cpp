@@ -98,7 +98,9 @@ void addEmitted(Session &session, const std::vector<CompiledUnit> &units, const 
   settings.locate = [&](SourceRange range) -> emit::SourceLine {
     if (!range.valid())
       return {};
-    return {session.sources.displayPath(range.file), session.sources.begin(range).line};
+    // A comment names the file; a profiler that follows #line must find it.
+    std::string path = session.sources.displayPath(range.file);
+    return {options.lineDirectives ? path : fileName(path), session.sources.begin(range).line};
   };
   emit::EmittedFiles files = emit::emit(variants(units), settings);
   addTime(session, "emit",

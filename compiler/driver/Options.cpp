@@ -55,7 +55,7 @@ bool isSource(std::string_view word) {
 // What CLI11 fills in first, because it is translated to Options once everything is known.
 struct RawOptions {
   std::vector<std::string> targets, emit, dumpAfter, passes;
-  std::string schedule = "planned", runtime = "inline", checks = "full", lineDirectives = "yes";
+  std::string schedule = "planned", runtime = "inline", checks = "full", lineDirectives = "no";
   std::string format = "text", color = "auto";
 };
 
@@ -127,7 +127,7 @@ void addHowOptions(CLI::App &app, Options &options, RawOptions &raw) {
                "approximate exp, log, division and the like (--fast-math)")
       ->group(group);
   app.add_flag("--line-directives", raw.lineDirectives,
-               "profilers show the .tl instead (--line-directives=no)")
+               "#line instead of comments, so that profilers show the .tl (--line-directives)")
       ->group(group);
   addList(app, "--path-prefix-map", options.pathPrefixMaps,
           "OLD=NEW in paths written out (--path-prefix-map=$PWD=.)")
