@@ -21,6 +21,8 @@ std::string describe(const ir::Buffer &b) {
 bool requireLaunch(Elaborator &e, SourceRange range, std::string_view what) {
   if (e.kernel && e.kernel->launch)
     return true;
+  if (e.diagnostics.hasErrors())
+    return false; // perhaps the launch itself was refused
   e.report(diag::OutsideKernel, range, what);
   return false;
 }
@@ -256,7 +258,7 @@ struct IndexReader {
     }
     if (SliceObject *s = value.as<SliceObject>())
       return slice(*s, range);
-    if (value.isError() || !e.usable(value, range, "is used as an index"))
+    if (value.isError() || !e.usable(value, range, "it cannot be used as an index"))
       return false;
     return scalar(value, range);
   }

@@ -45,7 +45,8 @@ struct RuntimeState {
 };
 
 inline RuntimeState &state(Elaborator &e) { return *e.kernel->runtime; }
-/// Whether statements can be made here; reports `what` outside of T.Kernel.
+/// Whether statements can be made here; reports `what` outside of T.Kernel, unless something was
+/// reported before.
 bool requireLaunch(Elaborator &e, SourceRange range, std::string_view what);
 
 /// Evaluates in such a way that loads happen only where `condition` holds.
