@@ -36,7 +36,13 @@ ast::Identifier BuildAST::dottedName(const Context &context) const {
   return name;
 }
 
-ast::Expr *BuildAST::expression(const Context &context) {
+ast::Expr *BuildAST::expression(const Context &whole) {
+  // Rules without an operator only pass on what is below them; a frame of the stack for each would
+  // add up.
+  const Context *inner = &whole;
+  while (inner->children.size() == 1 && inner->getRuleIndex() != Rule::RulePrimary)
+    inner = &contextOf(inner->children[0]);
+  const Context &context = *inner;
   switch (context.getRuleIndex()) {
   case Rule::RuleNamed_expr:
     return namedExpr(context);
@@ -58,8 +64,6 @@ ast::Expr *BuildAST::expression(const Context &context) {
 }
 
 ast::Expr *BuildAST::conditional(const Context &context) {
-  if (context.children.size() == 1)
-    return expression(context.children[0]);
   Deeper deeper(*this, context);
   auto *node = make<ast::IfExp>(range(context)); // body if test else orelse
   node->body = expression(context.children[0]);
@@ -78,12 +82,9 @@ ast::Expr *BuildAST::lambda(const Context &context) {
 }
 
 ast::Expr *BuildAST::namedExpr(const Context &context) {
-  ast::Expr *left = expression(context.children[0]);
-  if (context.children.size() == 1)
-    return left;
   Deeper deeper(*this, context);
   auto *node = make<ast::NamedExpr>(range(context));
-  node->target = left->as<ast::Name>();
+  node->target = expression(context.children[0])->as<ast::Name>();
   node->value = expression(context.children[2]);
   return node;
 }
@@ -385,8 +386,8 @@ ast::Expr *BuildAST::yieldExpr(const Context &context) {
 
 ast::Expr *BuildAST::starredOr(const Context &context) {
   if (!isToken(context.children[0], Rule::STAR))
-    return context.getRuleIndex() == Rule::RuleNamed_expr ? namedExpr(context)
-                                                          : expression(context.children[0]);
+    return expression(
+        context.getRuleIndex() == Rule::RuleNamed_expr ? context : contextOf(context.children[0]));
   auto *node = make<ast::Starred>(range(context));
   node->value = expression(context.children[1]);
   return node;

@@ -10,8 +10,6 @@ using Rule = TlParser;
 // ---- or, and, not, comparisons: one flat list ----
 
 ast::Expr *BuildAST::boolExpr(const Context &context) {
-  if (context.children.size() == 1)
-    return expression(context.children[0]);
   Deeper deeper(*this, context, 2); // `or` over `and`; comparisons and `not` count their own
   size_t next = 0;
   return boolChain(context, next, Rule::OR);
@@ -132,8 +130,6 @@ ast::BinaryOperator binaryOperator(std::string_view text) {
 } // namespace
 
 ast::Expr *BuildAST::binaryExpr(const Context &context) {
-  if (context.children.size() == 1)
-    return expression(context.children[0]);
   Deeper deeper(*this, context, context.children.size() / 2);
   size_t next = 0;
   return binaryChain(context, next, 0);

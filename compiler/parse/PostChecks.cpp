@@ -63,7 +63,7 @@ class PostChecks {
 public:
   explicit PostChecks(Parse &parse) : parse(parse) {}
 
-  void check(ParserRuleContext &context);
+  void check(ParserRuleContext &root);
 
 private:
   // What may be on the left: of `=` and behind `for` and `as`; of an annotation or `+=`; behind
@@ -103,11 +103,17 @@ private:
   Parse &parse;
 };
 
-void PostChecks::check(ParserRuleContext &context) {
-  checkOne(context);
-  for (auto *child : context.children)
-    if (!child->children.empty()) // much cheaper than a dynamic_cast, and a leaf has none
-      check(static_cast<ParserRuleContext &>(*child));
+// From top to bottom and left to right, without recursion: trees are up to 6000 rules deep.
+void PostChecks::check(ParserRuleContext &root) {
+  std::vector<ParserRuleContext *> open{&root};
+  while (!open.empty()) {
+    ParserRuleContext &context = *open.back();
+    open.pop_back();
+    checkOne(context);
+    for (auto it = context.children.rbegin(); it != context.children.rend(); ++it)
+      if (!(*it)->children.empty()) // much cheaper than a dynamic_cast, and a leaf has none
+        open.push_back(static_cast<ParserRuleContext *>(*it));
+  }
 }
 
 void PostChecks::checkOne(ParserRuleContext &context) {
