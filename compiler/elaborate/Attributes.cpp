@@ -35,6 +35,9 @@ std::optional<Value> enumAttribute(Elaborator &e, EnumMemberObject &self, const 
     return e.str(self.name);
   if (name == "value" || name == "_value_")
     return self.value;
+  if (self.cls->name == "GemmWarpPolicy")
+    if (auto found = warpPolicyAttribute(e, value, name))
+      return found;
   if (auto found = classAttribute(e, *self.cls, name)) {
     if (found->is(ValueKind::Function)) {
       auto *method = e.heap.make<BoundMethodObject>();

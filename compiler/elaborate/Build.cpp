@@ -42,6 +42,29 @@ void annotatedNames(const ast::Block &block, std::unordered_set<std::string> &na
   }
 }
 
+// Names in `M, N = T.const("M, N")`.
+void dimensionNames(const ast::Block &block, std::unordered_set<std::string> &names) {
+  for (const ast::Stmt *s : block) {
+    auto *assign = s->as<ast::Assign>();
+    auto *call = assign ? assign->value->as<ast::Call>() : nullptr;
+    auto *callee = call ? call->func->as<ast::Attribute>() : nullptr;
+    if (!callee || (callee->attr.id != "const" && callee->attr.id != "dynamic") ||
+        call->args.empty())
+      continue;
+    auto *text = call->args[0]->as<ast::Constant>();
+    if (!text || text->type != ast::ConstantType::Str)
+      continue;
+    std::string word;
+    for (char c : text->text + ",")
+      if (c == ',' || c == ' ') {
+        if (!word.empty())
+          names.insert(word);
+        word.clear();
+      } else
+        word += c;
+  }
+}
+
 std::vector<const ast::Arg *> parametersOf(const FunctionObject &function) {
   std::vector<const ast::Arg *> out;
   const ast::Arguments &p = function.parameters();
@@ -132,14 +155,23 @@ std::optional<Outcome> Units::bind(const Unit &unit, FunctionObject &function,
     } else
       bound.missing.push_back(name);
   }
+  // A -D of a dimension counts as something given, too.
+  std::unordered_set<std::string> dims;
+  if (function.eager)
+    dimensionNames(function.def->body, dims);
+  for (const std::string &name : dims)
+    givenSomething = givenSomething || e.findDefine(name);
   // Names that T.const makes and an instantiation gives are bound like -D.
   for (auto &[name, value] : given) {
     bool parameter = false;
     for (const ast::Arg *arg : parametersOf(function))
       parameter = parameter || arg->name.id == name;
-    if (!parameter && function.eager)
-      bound.values.emplace_back(name, value);
-    else if (!parameter && !function.parameters().kwarg) {
+    if (!parameter && function.eager) {
+      Define dim;
+      dim.name = name;
+      dim.value = value;
+      e.parts->unitDefines.push_back(dim);
+    } else if (!parameter && !function.parameters().kwarg) {
       e.report(diag::UnexpectedKeyword, unit.range, function.name, name, "");
       return Outcome::Failed;
     }
@@ -343,6 +375,7 @@ Outcome Units::resolve(const Unit &unit, Value value, JitOptions options) {
 
 Outcome Units::build(const Unit &unit) {
   e.parts->unitNames = {unit.name};
+  e.parts->unitDefines.clear();
   e.parts->steps = 0;
   givenSomething = false;
   auto mark = e.diagnostics.mark();

@@ -134,6 +134,9 @@ const Define *Elaborator::findDefine(std::string_view name) {
     if (!found || !define.kernel.empty()) // the one for this kernel wins
       found = &define;
   }
+  for (const Define &define : parts->unitDefines)
+    if (!found && define.name == name)
+      found = &define;
   return found;
 }
 

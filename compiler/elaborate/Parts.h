@@ -22,6 +22,7 @@ struct Elaborator::Parts {
   unsigned tryDepth = 0;
 
   std::vector<Define> defines;
+  std::vector<Define> unitDefines;    ///< dims that the instantiation at work binds
   std::set<std::string> asked;        ///< names that something wanted a value for
   std::vector<std::string> unitNames; ///< of the kernel at work: what KERNEL. may say
 
@@ -100,6 +101,9 @@ struct KernelValue : NativeObject {
   std::optional<Value> attribute(Elaborator &, std::string_view, SourceRange) override;
   std::optional<Value> call(Elaborator &, CallArgs &) override;
 };
+
+/// What a member of T.GemmWarpPolicy can be asked.
+std::optional<Value> warpPolicyAttribute(Elaborator &e, const Value &policy, std::string_view name);
 
 // ---- Modules.cpp, Shims*.cpp
 void execImport(Elaborator &e, const ast::Import &stmt);

@@ -72,7 +72,7 @@ Expr toExpr(Elaborator &e, const Value &value, SourceRange range) {
     return load(e, {value.asBuffer(), {}, {}}, 1, range);
   }
   case ValueKind::Poison:
-    e.poisonError(value, range, "is used as a run-time value");
+    e.poisonError(value, range, "it cannot be used as a run-time value");
     return {};
   default:
     break;

@@ -229,69 +229,74 @@ Value deviceProperties(Elaborator &e, CallArgs &args) {
 
 Value deviceCapability(Elaborator &e, CallArgs &args) { return computeVersion(e, args); }
 
-ModuleObject *Elaborator::shimModule(const std::string &dotted) {
-  if (auto it = parts->shims.find(dotted); it != parts->shims.end())
-    return it->second;
-  struct Shim {
-    void (*fill)(Elaborator &, ModuleObject &);
-    std::optional<Value> (*fallback)(Elaborator &, ModuleObject &, std::string_view);
-    bool closed;
-  };
-  auto nothing = [](Elaborator &, ModuleObject &) {};
-  static const std::map<std::string_view, Shim> known = {
+namespace {
+
+struct Shim {
+  void (*fill)(Elaborator &, ModuleObject &) = nullptr;
+  std::optional<Value> (*fallback)(Elaborator &, ModuleObject &, std::string_view) = nullptr;
+  bool closed = false; ///< every name is known
+};
+
+void fillMathHelpers(Elaborator &e, ModuleObject &m) {
+  defineFunctionIn(e, m, "next_power_of_2", nextPowerOf2);
+  defineFunctionIn(e, m, "cdiv", ceilDivide);
+  defineFunctionIn(e, m, "ceildiv", ceilDivide);
+}
+
+void fillFp8(Elaborator &e, ModuleObject &m) {
+  defineFunctionIn(e, m, "determine_fp8_type", fp8Type);
+  defineFunctionIn(e, m, "determine_torch_fp8_type", fp8Type);
+}
+
+void fillDtypes(Elaborator &e, ModuleObject &m) {
+  defineIn(m, "dtype", makeBuiltin(e.heap, "DataType", dataType, true));
+}
+
+void fillCarver(Elaborator &e, ModuleObject &m) {
+  defineIn(m, "arch", Value::object(e.shimModule("tilelang.carver.arch")));
+}
+
+void fillTransform(Elaborator &e, ModuleObject &m) {
+  defineIn(m, "PassConfigKey", Value::object(e.shimModule("tilelang.PassConfigKey")));
+  defineFunctionIn(e, m, "simplify_prim_func", returnFirst);
+}
+
+void fillTileop(Elaborator &e, ModuleObject &m) {
+  if (auto policy = languageAttribute(e, "GemmWarpPolicy"))
+    defineIn(m, "GemmWarpPolicy", *policy);
+}
+
+std::optional<Value> futureFallback(Elaborator &, ModuleObject &, std::string_view) {
+  return Value::none();
+}
+
+std::optional<Value> jitFallback(Elaborator &e, ModuleObject &, std::string_view name) {
+  return decoratorAttribute(e, name);
+}
+
+const std::map<std::string_view, Shim> &knownModules() {
+  static const std::map<std::string_view, Shim> table = {
       {"tilelang", {fillTilelang, tilelangFallback, false}},
-      {"tilelang.language", {nothing, languageFallback, true}},
-      {"tilelang.PassConfigKey", {nothing, passConfigKey, true}},
-      {"tilelang.math",
-       {[](Elaborator &e, ModuleObject &m) {
-          defineFunctionIn(e, m, "next_power_of_2", nextPowerOf2);
-          defineFunctionIn(e, m, "cdiv", ceilDivide);
-          defineFunctionIn(e, m, "ceildiv", ceilDivide);
-        },
-        tilelangFallback, false}},
-      {"tilelang.language.fp8",
-       {[](Elaborator &e, ModuleObject &m) {
-          defineFunctionIn(e, m, "determine_fp8_type", fp8Type);
-          defineFunctionIn(e, m, "determine_torch_fp8_type", fp8Type);
-        },
-        nullptr, false}},
-      {"tilelang.language.dtypes",
-       {[](Elaborator &e, ModuleObject &m) {
-          defineIn(m, "dtype", makeBuiltin(e.heap, "DataType", dataType, true));
-        },
-        nullptr, false}},
+      {"tilelang.language", {nullptr, languageFallback, true}},
+      {"tilelang.language.fp8", {fillFp8, nullptr, false}},
+      {"tilelang.language.dtypes", {fillDtypes, nullptr, false}},
+      {"tilelang.PassConfigKey", {nullptr, passConfigKey, true}},
+      {"tilelang.math", {fillMathHelpers, tilelangFallback, false}},
       {"tilelang.autotuner", {fillAutotuner, tilelangFallback, false}},
-      {"tilelang.jit",
-       {nothing,
-        [](Elaborator &e, ModuleObject &, std::string_view n) { return decoratorAttribute(e, n); },
-        false}},
-      {"tilelang.carver",
-       {[](Elaborator &e, ModuleObject &m) {
-          defineIn(m, "arch", Value::object(e.shimModule("tilelang.carver.arch")));
-        },
-        tilelangFallback, false}},
+      {"tilelang.jit", {nullptr, jitFallback, false}},
+      {"tilelang.carver", {fillCarver, tilelangFallback, false}},
       {"tilelang.carver.arch", {fillArch, tilelangFallback, false}},
-      {"tilelang.transform",
-       {[](Elaborator &e, ModuleObject &m) {
-          defineIn(m, "PassConfigKey", Value::object(e.shimModule("tilelang.PassConfigKey")));
-          defineFunctionIn(e, m, "simplify_prim_func", returnFirst);
-        },
-        tilelangFallback, false}},
-      {"tilelang.utils.target", {nothing, targetFallback, false}},
-      {"tilelang.rocm.target", {nothing, targetFallback, false}},
-      {"tilelang.cuda.target", {nothing, targetFallback, false}},
-      {"tilelang.tileop.base",
-       {[](Elaborator &e, ModuleObject &m) {
-          if (auto policy = languageAttribute(e, "GemmWarpPolicy"))
-            defineIn(m, "GemmWarpPolicy", *policy);
-        },
-        tilelangFallback, false}},
+      {"tilelang.transform", {fillTransform, tilelangFallback, false}},
+      {"tilelang.utils.target", {nullptr, targetFallback, false}},
+      {"tilelang.rocm.target", {nullptr, targetFallback, false}},
+      {"tilelang.cuda.target", {nullptr, targetFallback, false}},
+      {"tilelang.cuda.intrinsics.sparse_layout", {fillSparseLayout, tilelangFallback, false}},
+      {"tilelang.tileop.base", {fillTileop, tilelangFallback, false}},
       {"tilelang.tools.cuda", {fillInstrumentation, tilelangFallback, false}},
       {"tilelang.tvm", {fillTvm, tvmFallback, false}},
       {"tvm", {fillTvm, tvmFallback, false}},
       {"tvm.tir", {fillTirx, tirxFallback, false}},
       {"tvm.tirx", {fillTirx, tirxFallback, false}},
-      {"tvm.DataType", {nothing, nullptr, false}},
       {"torch", {fillTorch, torchFallback, false}},
       {"math", {fillMath, nullptr, true}},
       {"itertools", {fillItertools, nullptr, true}},
@@ -304,20 +309,22 @@ ModuleObject *Elaborator::shimModule(const std::string &dotted) {
       {"collections", {fillCollections, nullptr, false}},
       {"operator", {fillOperator, nullptr, false}},
       {"copy", {fillCopy, nullptr, true}},
-      {"__future__",
-       {nothing,
-        [](Elaborator &, ModuleObject &, std::string_view) { return std::optional(Value::none()); },
-        false}},
+      {"__future__", {nullptr, futureFallback, false}},
   };
-  Shim shim{nothing, nullptr, false};
-  auto it = known.find(dotted);
-  if (it != known.end())
+  return table;
+}
+
+} // namespace
+
+ModuleObject *Elaborator::shimModule(const std::string &dotted) {
+  if (auto it = parts->shims.find(dotted); it != parts->shims.end())
+    return it->second;
+  Shim shim;
+  if (auto it = knownModules().find(dotted); it != knownModules().end())
     shim = it->second;
-  else if (dotted.starts_with("tilelang.") && isTilelangModule(dotted))
+  else if (isTilelangModule(dotted))
     shim.fallback = tilelangFallback;
   else
-    return nullptr;
-  if (dotted == "tvm.DataType")
     return nullptr;
   auto *module = heap.make<ModuleObject>();
   module->name = dotted;
@@ -325,7 +332,8 @@ ModuleObject *Elaborator::shimModule(const std::string &dotted) {
   module->fallback = shim.fallback;
   module->closed = shim.closed;
   parts->shims[dotted] = module;
-  shim.fill(*this, *module);
+  if (shim.fill)
+    shim.fill(*this, *module);
   return module;
 }
 

@@ -42,4 +42,7 @@ void fillTirx(Elaborator &e, ModuleObject &m);
 std::optional<Value> tirxFallback(Elaborator &e, ModuleObject &m, std::string_view name);
 void fillInstrumentation(Elaborator &e, ModuleObject &m);
 
+// ShimsKernel.cpp
+void fillSparseLayout(Elaborator &e, ModuleObject &m);
+
 } // namespace tlc::elaborate
