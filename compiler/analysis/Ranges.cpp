@@ -250,7 +250,24 @@ void Ranges::addFact(Poly fact) {
     }
     return;
   }
+  // A bound on x // d is one on x: x // d >= r is x >= d r, and x // d <= r is x <= d r + d - 1.
+  std::vector<Poly> derived;
+  for (const auto &[monomial, coefficient] : fact.terms) {
+    if (monomial.size() != 1 || (coefficient != 1 && coefficient != -1))
+      continue;
+    Expr quotient = monomial.front();
+    if (quotient.kind() != ExprKind::Binary || quotient->binaryOp() != BinaryOp::FloorDiv ||
+        !quotient->operands[1].isInt() || quotient->operands[1]->integer <= 0)
+      continue;
+    std::int64_t d = quotient->operands[1]->integer;
+    Poly x = poly(quotient->operands[0]);
+    Poly rest = fact - Poly::atom(quotient) * Poly(coefficient);
+    derived.push_back(coefficient == 1 ? x + rest * Poly(d) : rest * Poly(d) + (d - 1) - x);
+  }
   facts.push_back(std::move(fact));
+  for (Poly &more : derived)
+    if (more.valid && !more.isConstant())
+      facts.push_back(std::move(more));
 }
 
 void Ranges::assume(Expr condition, bool holds) {
