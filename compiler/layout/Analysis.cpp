@@ -1,6 +1,7 @@
 // Vector widths, bank conflicts and sectors. See Analysis.h.
 #include "layout/Analysis.h"
 #include "layout/Digits.h"
+#include "layout/Shape.h"
 
 #include <algorithm>
 #include <map>
@@ -70,6 +71,14 @@ Index vectorWidth(const Layout &access, Index limit, const std::string &reg) {
       v = w;
   }
   return v;
+}
+
+Index orderedWidth(const Layout &access, Index limit, const std::string &reg) {
+  Index width = vectorWidth(access, limit, reg);
+  auto alone = sliceToAxis(access, reg);
+  while (width > 1 && !(alone && contiguity(*alone, reg) % width == 0))
+    width /= 2;
+  return width;
 }
 
 Index contiguity(const Layout &memory, const std::string &axis) {

@@ -8,6 +8,9 @@ namespace tlc {
 /// Largest v such that registers can be grouped v at a time into aligned runs of consecutive
 /// offsets, v <= limit.
 Index vectorWidth(const Layout &access, Index limit, const std::string &reg = "reg");
+/// As vectorWidth, for accesses that cannot reorder: registers r, r + 1 ... of a group are
+/// consecutive in this order.
+Index orderedWidth(const Layout &access, Index limit, const std::string &reg = "reg");
 /// Length of the runs of input `axis`, starting at multiples of it, that are consecutive on the
 /// (single) output.
 Index contiguity(const Layout &memory, const std::string &axis);

@@ -63,7 +63,7 @@ double memoryCost(const TileOp &op, const MemoryUse &use, const InferenceGraph &
   if (!offset) // unknown indices: every lane its own sector
     return registers * warps *
            (cost.instruction + (global ? 32 * cost.globalSector : 4 * cost.sharedWavefront));
-  Index v = vectorWidth(*offset, use.vectorLimit);
+  Index v = orderedWidth(*offset, use.vectorLimit);
   double instructions = registers / static_cast<double>(v) * warps;
   if (!global) {
     double wavefronts = std::max(1.0, bytes * static_cast<double>(v) * target.limits.warp / 128);

@@ -70,7 +70,7 @@ std::optional<AccessCost> accessCost(const Layout &memory, const TileAccess &acc
   auto offsets = compose(extended, access.fragment);
   if (!offsets)
     return std::nullopt;
-  Index v = vectorWidth(*offsets, access.vectorLimit);
+  Index v = orderedWidth(*offsets, access.vectorLimit);
   return bankConflicts(*offsets, v, bytes, machine);
 }
 

@@ -13,6 +13,7 @@
 #include "passes/Pass.h"
 
 #include "layout/Algebra.h"
+#include "layout/Analysis.h"
 #include "layout/Shape.h"
 #include "passes/LayoutExpr.h"
 #include "passes/Physical.h"
@@ -130,7 +131,8 @@ private:
     TLC_CHECK(offsets.has_value(), "a scratch tile that does not fit its fragment");
     Index registers = layout.input("reg").size();
     unsigned bits = fragment.dtype.bits() * fragment.dtype.lanes;
-    if (static_cast<Index>(bits) * width < 32)
+    width = orderedWidth(*offsets, width);
+    if (static_cast<Index>(bits) * width < 32 || registers % width)
       width = 1;
     // A vector may straddle the edge of the tile only if vectors divide the tile's rows.
     for (std::size_t d = 0; d < shape.size(); ++d)

@@ -101,13 +101,13 @@ private:
       }
   }
 
-  /// Rows beyond the tile exist where the grid covers more than it.
-  std::vector<Index> limits() const {
+  /// Rows beyond the tile exist where the grid covers more than it; `run` rows are read together.
+  std::vector<Index> limits(Index run = 1) const {
     Index covered = perRow * (side == Side::A ? g.grid.warpsM * g.gemm.atom->m
                                               : g.grid.warpsN * g.gemm.atom->n);
     if (covered <= g.rows(side))
       return {};
-    return g.kFirst(side) ? std::vector<Index>{0, g.rows(side)}
+    return g.kFirst(side) ? std::vector<Index>{0, g.rows(side) - run + 1}
                           : std::vector<Index>{g.rows(side), 0};
   }
 
@@ -139,7 +139,8 @@ private:
         "ldmatrix_x" + std::to_string(matrix.matrices) + (matrix.transposed ? "_trans" : "");
     Index bytesRun = 128 / static_cast<Index>(region.buffer->dtype.bits());
     unrolledLoop(g.b, "g", matrix.groups, [&](Expr group) {
-      Element from = sharedElement(g, region, inTile, {k, group, g.thread}, limits());
+      Element from = sharedElement(g, region, inTile, {k, group, g.thread},
+                                   limits(matrix.transposed ? bytesRun : 1));
       auto &call = g.b.add<CallStmt>();
       call.callee = callee;
       call.args.push_back(
@@ -193,7 +194,7 @@ private:
         DType dtype = region.buffer->dtype;
         Index most = std::max<Index>(1, 128 / dtype.bits()),
               least = std::max<Index>(1, 32 / dtype.bits());
-        width = vectorWidth(*offsets, most);
+        width = orderedWidth(*offsets, most);
         if (width < least || registers % width)
           width = 1;
       }

@@ -117,7 +117,7 @@ private:
     Layout one = *offsets;
     DType dtype = g.region(side).buffer->dtype;
     Layout folded = permuteInputs(one, {{"reg", "reg"}, {"step", "step"}, {"thread", "thread"}});
-    Index width = vectorWidth(folded, std::max<Index>(1, 128 / dtype.bits()));
+    Index width = orderedWidth(folded, std::max<Index>(1, 128 / dtype.bits()));
     return width * dtype.bits() >= 32 ? width : 1;
   }
 

@@ -218,8 +218,20 @@ private:
     return guard;
   }
 
+  /// Nothing but values known beforehand stored to fragments: what lies outside the tile may be set
+  /// too, and has to be where a gemm's grid covers more than its tile.
+  bool onlyFillsRegisters() const {
+    return std::all_of(map.body.begin(), map.body.end(), [](const StmtPtr &stmt) {
+      auto *store = dynCast<StoreStmt>(stmt.get());
+      return store && !store->predicate && store->target.buffer->scope == Scope::Fragment &&
+             store->value.isConstant();
+    });
+  }
+
   /// True where the schedule's cover lies in the box; null: everywhere. Over the map's variables.
   Expr coverGuard() const {
+    if (onlyFillsRegisters())
+      return {};
     Expr guard;
     for (std::size_t d = 0; d < map.vars.size(); ++d)
       if (schedule.outputs[d].size > (*extents)[d])

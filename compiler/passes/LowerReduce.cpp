@@ -164,10 +164,10 @@ private:
     auto groupOf = fittedGroup(chunk);
     auto one = [&](Expr r, Index part) {
       Expr reg = r + part * chunk;
-      Expr x =
-          folder.prepare(b.load("x", registerElement(*op.fragments[0].buffer, source.at(reg))));
-      if (Expr inside = insideTile(schedule, op.box, reg, threads.index))
-        x = context.select(inside, x, folder.neutral());
+      Expr inside = insideTile(schedule, op.box, reg, threads.index);
+      Expr outside = inside ? context.cast(s.source.buffer->dtype, folder.neutral()) : Expr();
+      Expr x = folder.prepare(
+          b.load("x", registerElement(*op.fragments[0].buffer, source.at(reg)), inside, outside));
       Expr g = groupOf ? layoutExpr(*groupOf, groupOf->outputs[0], std::span(&r, 1))
                        : context.int32(group[static_cast<std::size_t>(*r.constant())]);
       foldInto(accumulator(g + part * results), x);

@@ -104,9 +104,10 @@ private:
     auto from = registerMap(*op.fragments[0].buffer, op.fragments[0].map, schedule);
     TLC_CHECK(from.has_value(), "the source of a scan is not at home");
     each(*from, [&](Expr r, Expr reg) {
-      Expr x = folder.prepare(b.load("v", registerElement(*op.fragments[0].buffer, reg)));
-      if (Expr inside = insideTile(schedule, op.box, r, threads.index))
-        x = context.select(inside, x, folder.neutral());
+      Expr inside = insideTile(schedule, op.box, r, threads.index);
+      Expr outside = inside ? context.cast(s.source.buffer->dtype, folder.neutral()) : Expr();
+      Expr x = folder.prepare(
+          b.load("v", registerElement(*op.fragments[0].buffer, reg), inside, outside));
       b.store(registerElement(*values, r), x);
     });
   }

@@ -29,7 +29,8 @@ struct Kernel {
     launch = function->launches.back().get();
     for (std::int64_t g : grid) {
       launch->grid.push_back(context->int32(g));
-      launch->blockVars.push_back(context->var(launch->blockVars.empty() ? "bx" : "by", DType(Scalar::Int32)));
+      launch->blockVars.push_back(
+          context->var(launch->blockVars.empty() ? "bx" : "by", DType(Scalar::Int32)));
     }
     launch->threads = {threads, 1, 1};
     launch->tid = context->var("tid", DType(Scalar::Int32));
@@ -42,7 +43,8 @@ struct Kernel {
       out.push_back(context->int32(e));
     return out;
   }
-  Buffer &global(const char *name, DType dtype, const std::vector<std::int64_t> &extents, bool output = false) {
+  Buffer &global(const char *name, DType dtype, const std::vector<std::int64_t> &extents,
+                 bool output = false) {
     Buffer &b = function->addBuffer(name, dtype, Scope::Global, shape(extents));
     b.writable = b.output = output;
     Param p;
@@ -51,13 +53,15 @@ struct Kernel {
     function->params.push_back(p);
     return b;
   }
-  Buffer &alloc(const char *name, DType dtype, Scope scope, const std::vector<std::int64_t> &extents) {
+  Buffer &alloc(const char *name, DType dtype, Scope scope,
+                const std::vector<std::int64_t> &extents) {
     Buffer &b = function->addBuffer(name, dtype, scope, shape(extents));
     builder->alloc(b);
     return b;
   }
   Region whole(Buffer &b) const { return wholeRegion(*context, b); }
-  Region part(Buffer &b, std::vector<Expr> offsets, const std::vector<std::int64_t> &extents) const {
+  Region part(Buffer &b, std::vector<Expr> offsets,
+              const std::vector<std::int64_t> &extents) const {
     Region r;
     r.buffer = &b;
     r.offsets = std::move(offsets);
@@ -68,15 +72,13 @@ struct Kernel {
     auto &s = builder->add<CopyStmt>();
     s.source = std::move(from);
     s.target = std::move(to);
-    s.boundsKnown = true;
-    s.checkLow.assign(8, false);
-    s.checkHigh.assign(8, false);
     return s;
   }
   FillStmt &fill(Buffer &b, double value) {
     auto &s = builder->add<FillStmt>();
     s.target = whole(b);
-    s.value = b.dtype.isFloat() ? context->real(b.dtype, value) : context->integer(b.dtype, static_cast<std::int64_t>(value));
+    s.value = b.dtype.isFloat() ? context->real(b.dtype, value)
+                                : context->integer(b.dtype, static_cast<std::int64_t>(value));
     return s;
   }
   GemmStmt &gemm(Buffer &a, Buffer &b, Buffer &c) {
@@ -95,11 +97,13 @@ struct Kernel {
     return s;
   }
   /// A map over `extents`; `body` gets the variables and a builder in its body.
-  MapStmt &map(const std::vector<std::int64_t> &extents, const std::function<void(std::vector<Expr>, Builder &)> &body) {
+  MapStmt &map(const std::vector<std::int64_t> &extents,
+               const std::function<void(std::vector<Expr>, Builder &)> &body) {
     auto &s = builder->add<MapStmt>();
     s.extents = shape(extents);
     for (std::size_t i = 0; i < extents.size(); ++i)
-      s.vars.push_back(context->var(std::string(1, static_cast<char>('i' + i)), DType(Scalar::Int32)));
+      s.vars.push_back(
+          context->var(std::string(1, static_cast<char>('i' + i)), DType(Scalar::Int32)));
     Builder inner(*function, s.body);
     body(s.vars, inner);
     return s;
@@ -113,7 +117,8 @@ struct Pipeline {
   passes::Schedule schedule;
 
   explicit Pipeline(const char *name) : target(*findTarget(name)) {}
-  void run(Function &function, std::initializer_list<void (*)(Function &, passes::PassContext &)> passes) {
+  void run(Function &function,
+           std::initializer_list<void (*)(Function &, passes::PassContext &)> passes) {
     passes::PassContext context{target, diagnostics, schedule, {}};
     for (auto *pass : passes) {
       pass(function, context);
@@ -139,13 +144,16 @@ template <typename T> std::vector<T *> all(Function &function) {
 /// C = A B in tiles, f16 with f32 accumulation: the kernel of every introduction.
 struct GemmKernel : Kernel {
   Buffer *As = nullptr, *Bs = nullptr, *Cl = nullptr;
-  GemmKernel(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t threads, DType type = DType(Scalar::Float16),
-             DType sum = DType(Scalar::Float32), bool transposeB = false)
+  GemmKernel(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t threads,
+             DType type = DType(Scalar::Float16), DType sum = DType(Scalar::Float32),
+             bool transposeB = false)
       : Kernel(threads, {4, 4}) {
-    Buffer &A = global("A", type, {4 * m, 4 * k}), &B = transposeB ? global("B", type, {4 * n, 4 * k}) : global("B", type, {4 * k, 4 * n});
+    Buffer &A = global("A", type, {4 * m, 4 * k}),
+           &B = transposeB ? global("B", type, {4 * n, 4 * k}) : global("B", type, {4 * k, 4 * n});
     Buffer &C = global("C", sum, {4 * m, 4 * n}, true);
     As = &alloc("A_s", type, Scope::Shared, {m, k});
-    Bs = transposeB ? &alloc("B_s", type, Scope::Shared, {n, k}) : &alloc("B_s", type, Scope::Shared, {k, n});
+    Bs = transposeB ? &alloc("B_s", type, Scope::Shared, {n, k})
+                    : &alloc("B_s", type, Scope::Shared, {k, n});
     Cl = &alloc("C_l", sum, Scope::Fragment, {m, n});
     Expr bx = launch->blockVars[0], by = launch->blockVars[1], zero = context->int32(0);
     fill(*Cl, 0);
