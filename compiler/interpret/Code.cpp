@@ -153,6 +153,8 @@ template <BinaryOp O> double arithmetic(double a, double b) {
 
 // A double holds every narrower format and rounds innocuously for + - * /, so one rounding follows.
 template <BinaryOp O> void floatRow(const Op &op, Lanes &lanes) {
+  if constexpr (O == BinaryOp::Min || O == BinaryOp::Max) // one of the operands: nothing to round
+    return apply(op, lanes, [](Value a, Value b) { return Value{.f = arithmetic<O>(a.f, b.f)}; });
   switch (op.from.scalar) {
   case Scalar::Float32:
     return apply(op, lanes, [](Value a, Value b) {
@@ -256,7 +258,7 @@ void selectRow(const Op &op, Lanes &lanes) {
 
 void castRow(const Op &op, Lanes &lanes) {
   DType from = op.from, to = op.type;
-  if (from.isFloat() && to.scalar == Scalar::Float32)
+  if (from.isFloat() && to.scalar == Scalar::Float32 && !op.detail)
     return apply(op, lanes, [](Value a, Value) { return Value{.f = static_cast<float>(a.f)}; });
   bool saturate = op.detail;
   apply(op, lanes, [=](Value a, Value) { return convert(from, to, a, saturate); });

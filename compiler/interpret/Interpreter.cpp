@@ -5,6 +5,7 @@
 #include "support/Check.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tlc::interpret {
 
@@ -135,9 +136,12 @@ bool Runner::bindArguments(const std::vector<std::int64_t> &dims) {
     if (!p.scalar)
       continue;
     DType type = p.scalar.dtype();
-    machine.arguments[p.scalar.get()] = type.isFloat()
-                                            ? Value{.f = roundTo(type, args[i].real)}
-                                            : Value{.i = wrapInteger(type, args[i].integer)};
+    if (type.isFloat()) // an infinity stays one where the format has it
+      machine.arguments[p.scalar.get()] = {.f = std::isinf(args[i].real)
+                                                    ? roundFloat(type, args[i].real, false)
+                                                    : roundTo(type, args[i].real)};
+    else
+      machine.arguments[p.scalar.get()] = {.i = wrapInteger(type, args[i].integer)};
   }
   for (const ir::LaunchConstant &c : function.launchConstants)
     machine.arguments[c.var.get()] = {.i = machine.options.multiprocessors};

@@ -1,6 +1,8 @@
 #include "interpret/Interpreter.h"
 #include "interpret/Numeric.h"
 
+#include <cmath>
+
 namespace tlc::interpret {
 
 Tensor::Tensor(DType dtype, std::vector<std::int64_t> shape)
@@ -43,7 +45,8 @@ double Tensor::at(std::int64_t index) const {
 }
 
 void Tensor::set(std::int64_t index, double value) {
-  store(*this, index, convert(DType(Scalar::Float64), dtype, {.f = value}));
+  bool saturates = dtype.isFloat() && dtype.bits() <= 8 && !std::isinf(value);
+  store(*this, index, convert(DType(Scalar::Float64), dtype, {.f = value}, saturates));
 }
 
 void Tensor::setInteger(std::int64_t index, std::int64_t value) {

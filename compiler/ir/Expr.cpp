@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <deque>
 #include <unordered_map>
 #include <unordered_set>
@@ -143,7 +144,8 @@ Expr Context::real(DType dtype, double value) {
   ExprNode node;
   node.kind = ExprKind::Float;
   node.dtype = dtype;
-  node.real = roundFloat(dtype, value);
+  // An infinity that the format has is a value of it, whatever its conversions do by default.
+  node.real = std::isinf(value) ? roundFloat(dtype, value, false) : roundFloat(dtype, value);
   return intern(std::move(node));
 }
 

@@ -556,7 +556,7 @@ Expr foldMath(Context &context, MathFn fn, std::span<const Expr> args) {
   double result = evaluateMath(fn, values);
   if (fn == MathFn::IsNan || fn == MathFn::IsInf || fn == MathFn::IsFinite)
     return context.boolean(result != 0);
-  return dtype.isFloat() ? context.real(dtype, result) : Expr();
+  return dtype.isFloat() ? context.real(dtype, roundFloat(dtype, result)) : Expr();
 }
 
 } // namespace tlc::ir
