@@ -8,38 +8,44 @@ namespace {
 
 constexpr std::size_t width = 100;
 
-/// Where to cut so that at most `room` characters stay on the line: the last of the least nested
-/// places. npos if there is none.
+/// Whether a binary operator, or a part of a conditional, begins here.
+bool startsOperator(std::string_view rest) {
+  for (std::string_view op : {"+ ", "- ", "* ", "/ ", "% ", "&& ", "|| ", "? ", ": ", "< ", "== "})
+    if (rest.starts_with(op))
+      return true;
+  return false;
+}
+
+/// Where to cut so that at most `room` characters stay on the line: in the least nested place,
+/// after a comma rather than before an operator, as late as possible. npos if there is none.
 std::size_t cut(std::string_view text, std::size_t room) {
-  std::size_t best = text.npos, first = text.find_first_not_of(' ');
-  int depth = 0, bestDepth = 1 << 20;
-  bool quoted = false;
-  for (std::size_t i = first; i < text.size() && i <= room; ++i) {
+  std::size_t best = text.npos;
+  int depth = 0, bestRank = 1 << 20;
+  bool inString = false;
+  for (std::size_t i = 0; i < text.size() && i <= room; ++i) {
     char c = text[i];
-    if (quoted) {
+    if (inString) {
       if (c == '\\')
         ++i;
       else if (c == '"')
-        quoted = false;
+        inString = false;
       continue;
     }
     if (c == '"')
-      quoted = true;
+      inString = true;
     else if (c == '(' || c == '[' || c == '{')
       ++depth;
     else if (c == ')' || c == ']' || c == '}')
       --depth;
-    if (c != ' ' || i < first + 8)
+    if (c != ' ' || i < room / 4)
       continue;
-    bool afterComma = text[i - 1] == ',' || text[i - 1] == ';';
-    std::string_view rest = text.substr(i + 1);
-    bool operators = false;
-    for (std::string_view op :
-         {"+ ", "- ", "* ", "/ ", "% ", "&& ", "|| ", "? ", ": ", "< ", "== "})
-      operators |= rest.starts_with(op);
-    if ((afterComma || operators || text[i - 1] == '=') && depth <= bestDepth) {
+    bool comma = text[i - 1] == ',' || text[i - 1] == ';' || text[i - 1] == '=';
+    if (!comma && !startsOperator(text.substr(i + 1)))
+      continue;
+    int rank = 2 * depth + (comma ? 0 : 1);
+    if (rank <= bestRank) {
       best = i;
-      bestDepth = depth;
+      bestRank = rank;
     }
   }
   return best;
