@@ -162,16 +162,10 @@ int buildSource(Session &session) {
   if (session.diagnostics.hasErrors())
     return session.exitStatus();
 
-  if (!options.stopAfter.empty()) {
-    outputs.push_back(
-        {names.ir.empty() ? (options.output.empty() ? "-" : options.output) : names.ir,
-         irText(units)});
-  } else {
-    if (!names.ir.empty())
-      outputs.push_back({names.ir, irText(units)});
-    if (!targets.empty())
-      addEmitted(session, units, names, outputs);
-  }
+  if (!names.ir.empty())
+    outputs.push_back({names.ir, irText(units)});
+  if (!names.source.empty() || !names.header.empty() || !names.metadata.empty())
+    addEmitted(session, units, names, outputs);
   if (!names.depfile.empty())
     outputs.push_back({names.depfile, dependencies(session, units, names)});
   writeOutputs(session, outputs);

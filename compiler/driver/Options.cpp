@@ -233,6 +233,11 @@ void translate(const RawOptions &raw, Options &options, DiagnosticEngine &diagno
   options.dumpAfter = splitAll(raw.dumpAfter);
   std::erase(options.dumpAfter, "all");
   setEmit(splitAll(raw.emit), options, diagnostics);
+  if (!options.stopAfter.empty()) { // what is not finished can only be shown
+    options.emit = {.source = false, .header = false, .ir = true};
+    if (options.output.empty())
+      options.output = "-";
+  }
   if (options.noHeader)
     options.emit.header = false;
   options.emit.metadata |= !options.metadata.empty();

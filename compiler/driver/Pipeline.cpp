@@ -230,6 +230,8 @@ CompiledUnit readIr(Session &session, const std::string &path, const Target &tar
   else
     unit.functions =
         ir::parse(*unit.context, session.sources.text(*file), session.diagnostics, *file);
+  if (unit.functions.empty() && !session.diagnostics.hasErrors())
+    session.diagnostics.report(diag::NoKernel, {}, path);
   return unit;
 }
 
@@ -256,13 +258,11 @@ CompiledUnit elaborateUnit(Session &session, const ast::Module &module, const Ta
   };
 
   CompiledUnit unit{&target, std::make_unique<ir::Context>(), {}, {}};
-  ElaborateResult result =
-      elaborateModule(module, session.sources, session.diagnostics, target, *unit.context, settings);
+  ElaborateResult result = elaborateModule(module, session.sources, session.diagnostics, target,
+                                           *unit.context, settings);
   unit.functions = std::move(result.functions);
   unit.imported = std::move(result.imported);
   addTime(session, "elaborate", watch.seconds());
-  if (unit.functions.empty() && !session.diagnostics.hasErrors())
-    session.diagnostics.report(diag::NoKernel, {}, session.options.sources.front());
   return unit;
 }
 
