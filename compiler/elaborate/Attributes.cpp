@@ -413,8 +413,6 @@ Value Elaborator::subscript(const Value &base, const Value &givenIndex,
   case ValueKind::Buffer:
   case ValueKind::Cell:
     return runtimeSubscript(*this, base, givenIndex, node);
-  case ValueKind::Expr:
-    return runtimeSubscript(*this, base, givenIndex, node);
   case ValueKind::Native:
     if (auto item =
             static_cast<NativeObject *>(base.asObject())->subscript(*this, givenIndex, node))
