@@ -120,11 +120,10 @@ bool mayMeet(const Address &a, const Address &b, const Ranges &ranges) {
   const Buffer *x = a.buffer->storage(), *y = b.buffer->storage();
   if (x != y)
     return (x->scope == Scope::Shared || mayAlias(*x, *y)) && storagesMeet(*x, *y);
-  if (x->versions > 1 && a.version && b.version && ranges.differ(a.version, b.version))
+  // Views have indices of their own.
+  if (a.buffer == b.buffer && intersect(a.elements, b.elements).empty())
     return false;
-  if (a.buffer != b.buffer) // views have indices of their own
-    return true;
-  return !intersect(a.elements, b.elements).empty();
+  return x->versions == 1 || !a.version || !b.version || !ranges.differ(a.version, b.version);
 }
 
 const std::vector<std::int64_t> *ThreadAddresses::valuesOf(Expr index, const Ranges &ranges) {

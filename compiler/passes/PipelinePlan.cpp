@@ -159,11 +159,12 @@ public:
       return plan;
     }
     plan.buffers = std::move(checker.buffers);
-    for (PipelineBuffer &buffer : plan.buffers)
-      // One version more than needed lets a store run ahead of the readers of the last iteration,
-      // which saves a barrier in each round.
-      if (storedThroughRegisters(buffer.storage))
-        buffer.versions = std::max<std::int64_t>(buffer.versions, 2);
+    // One version more than needed lets a store run ahead of the readers of the last iteration,
+    // which saves a barrier in each round.
+    for (std::size_t i = 0; i < body.nodes.size(); ++i)
+      if (groups[i] == Group::Store)
+        plan.buffers.push_back({const_cast<Buffer *>(targetOf(body.nodes[i])), 2,
+                                body.exposed(targetOf(body.nodes[i]))});
     plan.order = order;
     plan.lastStage = stages - 1;
     return plan;
@@ -238,13 +239,6 @@ private:
       store = j;
     }
     return store && !body.exposed(fragment) ? store : std::nullopt;
-  }
-
-  bool storedThroughRegisters(const Buffer *storage) const {
-    for (std::size_t i = 0; i < body.nodes.size(); ++i)
-      if (groups[i] == Group::Store && targetOf(body.nodes[i]) == storage)
-        return true;
-    return false;
   }
 
   /// Takes away a root that cannot be moved; true if it took one.

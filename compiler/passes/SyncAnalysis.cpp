@@ -29,7 +29,6 @@ bool usesAny(Expr e, const analysis::ExprSet &vars) {
 
 SyncAnalysis::SyncAnalysis(Function &function, Launch &launch)
     : function(function), launch(launch), uniformity(launch), threads(launch, uniformity) {
-  index(launch.body, nullptr);
   std::unordered_set<const Buffer *> read, written;
   walk(std::as_const(launch.body), [&](const Stmt &stmt) {
     forEachUse(stmt, [&](const BufferUse &use) {
@@ -48,9 +47,11 @@ SyncAnalysis::SyncAnalysis(Function &function, Launch &launch)
   for (const Buffer *buffer : read)
     if (buffer->noRestrict)
       watchedGlobals.insert(buffer);
+  index(launch.body, nullptr);
 }
 
-void SyncAnalysis::index(Block &block, const Stmt *parent) {
+SyncAnalysis::Summary SyncAnalysis::index(Block &block, const Stmt *parent) {
+  Summary all;
   for (std::size_t i = 0; i < block.size(); ++i) {
     Stmt &stmt = *block[i];
     places[&stmt] = {parent, &block, i};
@@ -63,8 +64,49 @@ void SyncAnalysis::index(Block &block, const Stmt *parent) {
         });
       });
     }
-    forEachBlock(stmt, [&](Block &inner) { index(inner, &stmt); });
+    Summary own;
+    forEachUse(std::as_const(stmt), [&](const BufferUse &use) {
+      const Buffer *storage = use.buffer->storage();
+      if (storage->scope != Scope::Shared && !watchedGlobals.count(storage))
+        return;
+      own.accesses = true;
+      own.writes |= static_cast<unsigned>(use.access) & 2;
+    });
+    own.async = stmt.kind == StmtKind::Async;
+    own.synchronises = own.async || stmt.kind == StmtKind::Barrier;
+    own.jumps = stmt.kind == StmtKind::Break || stmt.kind == StmtKind::Continue ||
+                stmt.kind == StmtKind::Exit;
+    auto add = [](Summary &to, const Summary &more) {
+      to.accesses |= more.accesses;
+      to.writes |= more.writes;
+      to.synchronises |= more.synchronises;
+      to.jumps |= more.jumps;
+      to.async |= more.async;
+    };
+    forEachBlock(stmt, [&](Block &inner) { add(own, index(inner, &stmt)); });
+    summaries[&stmt] = own;
+    add(all, own);
   }
+  return all;
+}
+
+bool SyncAnalysis::hasPointInside(const Stmt &stmt) const { return withPoints.count(&stmt); }
+
+const std::vector<Address> &SyncAnalysis::addresses(const Stmt &stmt) {
+  auto found = addressCache.find(&stmt);
+  if (found == addressCache.end()) {
+    std::vector<Address> list = analysis::addressesOf(stmt, *ranges);
+    std::erase_if(list, [&](const Address &address) {
+      const Buffer *storage = address.buffer->storage();
+      return storage->scope == Scope::Global && !watchedGlobals.count(storage);
+    });
+    return addressCache.emplace(&stmt, std::move(list)).first->second;
+  }
+  for (Address &address : found->second)
+    if (address.index)
+      address.elements = ranges->interval(address.index) +
+                         Interval{0, std::max<std::int64_t>(address.count, 1) - 1};
+  return found->second;
 }
 
 std::vector<const Stmt *> SyncAnalysis::chain(const Stmt &stmt) const {
@@ -89,6 +131,10 @@ void SyncAnalysis::start() {
   guards.clear();
   roles.clear();
   missed = false;
+  withPoints.clear();
+  for (auto &[stmt, point] : points)
+    for (const Stmt *outer = places.at(stmt).parent; outer; outer = places.at(outer).parent)
+      withPoints.insert(outer);
 }
 
 void SyncAnalysis::complete(SyncPoints &result) {
@@ -136,6 +182,9 @@ void SyncAnalysis::visit(const Block &block, State &state) {
 }
 
 void SyncAnalysis::visit(const Stmt &stmt, State &state) {
+  const Summary &summary = summaries.at(&stmt);
+  if (!summary.accesses && !summary.synchronises && !summary.jumps && !hasPointInside(stmt))
+    return;
   switch (stmt.kind) {
   case StmtKind::If:
     return visitIf(cast<IfStmt>(stmt), state);
@@ -290,7 +339,8 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
   // What was started before the loop is in slots with fixed numbers: the first iterations are
   // looked at one by one, as many as there can be groups in flight.
   int exact = 0;
-  if (inFlight)
+  const Summary &summary = summaries.at(&loop);
+  if (inFlight && summary.async)
     for (const Pending &entry : state.pending)
       if (entry.flight != Flight::Done)
         exact =
@@ -301,10 +351,13 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
     leave(head, value);
     shift(loop, head);
   }
-  // Then any iteration, until the state settles.
+  // Then any iteration, until the state settles. Reads alone do not get into each other's way.
+  bool once = !summary.writes && !summary.synchronises && !hasPointInside(loop);
   for (int round = 0; round < maxRounds && head.live && !(missed && !found); ++round) {
     State after = runBody(loop, head, {});
     leave(after, {});
+    if (once)
+      break;
     shift(loop, after);
     State next = head;
     join(next, after);
@@ -466,12 +519,8 @@ void SyncAnalysis::applyPoint(const SyncPoint &point, const Stmt &stmt, State &s
 }
 
 void SyncAnalysis::visitAccesses(const Stmt &stmt, State &state) {
-  std::vector<Address> addresses = analysis::addressesOf(stmt, *ranges);
-  std::erase_if(addresses, [&](const Address &address) {
-    const Buffer *storage = address.buffer->storage();
-    return storage->scope == Scope::Global && !watchedGlobals.count(storage);
-  });
-  for (const Address &address : addresses)
+  const std::vector<Address> &list = addresses(stmt);
+  for (const Address &address : list)
     for (std::size_t i = 0; i < state.pending.size();) {
       if (!conflicts(state.pending[i], address)) {
         ++i;
@@ -494,13 +543,13 @@ void SyncAnalysis::visitAccesses(const Stmt &stmt, State &state) {
       });
       i = 0;
     }
-  for (Address &address : addresses) {
+  for (const Address &address : list) {
     Pending entry;
     entry.origin = &stmt;
     entry.flight = address.async ? Flight::Open : Flight::Done;
     entry.guards = guards;
     entry.role = roles.empty() ? nullptr : roles.back();
-    entry.address = std::move(address);
+    entry.address = address;
     State one{true, {}};
     one.pending.push_back(std::move(entry));
     join(state, one);

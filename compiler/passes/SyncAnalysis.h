@@ -69,12 +69,22 @@ private:
     bool live = true; ///< can be reached
     std::vector<Pending> pending;
   };
+  /// What a statement contains, nested ones included.
+  struct Summary {
+    bool accesses = false; ///< of memory that threads share
+    bool writes = false;
+    bool synchronises = false; ///< barriers, waits, commits
+    bool jumps = false;        ///< break, continue, exit
+    bool async = false;        ///< waits and commits
+  };
   struct LoopFrame {
     const ir::Stmt *loop = nullptr;
     std::vector<State> breaks, continues;
   };
 
-  void index(ir::Block &block, const ir::Stmt *parent);
+  Summary index(ir::Block &block, const ir::Stmt *parent);
+  bool hasPointInside(const ir::Stmt &stmt) const;
+  const std::vector<analysis::Address> &addresses(const ir::Stmt &stmt);
   void start();
   void visit(const ir::Block &block, State &state);
   void visit(const ir::Stmt &stmt, State &state);
@@ -102,6 +112,10 @@ private:
   std::unordered_map<const ir::Stmt *, Place> places;
   std::unordered_map<const ir::Stmt *, analysis::ExprSet> definitions; ///< inside each loop
   std::unordered_set<const ir::Buffer *> watchedGlobals; ///< read and written in the launch
+  std::unordered_map<const ir::Stmt *, Summary> summaries;
+  /// Without their intervals, which depend on where the analysis stands.
+  std::unordered_map<const ir::Stmt *, std::vector<analysis::Address>> addressCache;
+  std::unordered_set<const ir::Stmt *> withPoints; ///< statements that have a point inside
   std::optional<analysis::Ranges> ranges;
   std::map<const ir::Stmt *, SyncPoint> points;
   SyncPoints *found = nullptr; ///< null: only say whether something is missing
