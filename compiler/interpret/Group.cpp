@@ -90,7 +90,7 @@ bool Group::locate(const ElementRef &e, std::uint32_t lane, unsigned run, std::i
 
 void Group::outOfRange(const ElementRef &e, std::uint32_t lane, bool isWrite) {
   const View &v = view(e.buffer);
-  if (v.isGlobal() && !e.isPhysical)
+  if ((v.isGlobal() && !e.isPhysical) || !isNew(ReportKind::OutOfRange))
     return;
   std::string index;
   for (Ref r : e.indices)
@@ -177,6 +177,8 @@ void Group::noteWrite(const View &v, std::int64_t at, std::uint32_t lane, bool i
 void Group::badRead(const View &v, std::int64_t at, std::uint32_t lane) {
   Storage &s = *v.storage;
   auto byte = static_cast<std::size_t>(at >> 3);
+  if (!isNew(s.state[byte] == InFlight ? ReportKind::NotComplete : ReportKind::Undefined))
+    return;
   std::string who = threadName(lane) + " reads " + whereIs(v, at);
   if (s.state[byte] == InFlight) {
     report(ReportKind::NotComplete, who + ", which an asynchronous operation still writes");
@@ -225,7 +227,7 @@ void Group::watchRead(const View &v, std::int64_t at, std::uint32_t lane) {
   makeStamps(s);
   std::uint32_t id = stamp + firstPoint + lane;
   eachGranule(v, at, [&](std::size_t g) {
-    if (s.writer[g] >= stamp && s.writer[g] != id)
+    if (s.writer[g] >= stamp && s.writer[g] != id && isNew(ReportKind::Race))
       report(ReportKind::Race, "points " + std::to_string(s.writer[g] - stamp) + " and " +
                                    std::to_string(id - stamp) + " of a map touch " +
                                    whereIs(v, at) + ", the first writes, the second reads");
@@ -245,12 +247,14 @@ void Group::watchWrite(const View &v, std::int64_t at, std::uint32_t lane, Value
                           : isMapPoint && s.reader[g] >= stamp && s.reader[g] != id ? s.reader[g]
                                                                                     : 0;
     // Threads that store the same value need not be told apart: it may be done once.
-    if (other && (isMapPoint || !sameValue(v.dtype, v.load(at), value)))
-      report(ReportKind::Race,
-             kind + (isMapPoint && other == stamp + points ? "several" : std::to_string(other - stamp)) +
-                 " and " + std::to_string(id - stamp) +
-                 (isMapPoint ? " of a map touch " : " store different values into ") +
-                 whereIs(v, at) + (isMapPoint ? ", the second writes" : " in one statement"));
+    if (other && (isMapPoint || !sameValue(v.dtype, v.load(at), value)) && isNew(ReportKind::Race))
+      report(
+          ReportKind::Race,
+          kind +
+              (isMapPoint && other == stamp + points ? "several" : std::to_string(other - stamp)) +
+              " and " + std::to_string(id - stamp) +
+              (isMapPoint ? " of a map touch " : " store different values into ") + whereIs(v, at) +
+              (isMapPoint ? ", the second writes" : " in one statement"));
     s.writer[g] = id;
   });
 }
@@ -272,7 +276,7 @@ void Group::threadRead(const View &v, std::int64_t at, std::uint32_t lane) {
   makeThreadStamps(s, warps);
   std::uint64_t now = block.clocks[warp][warp];
   eachGranule(v, at, [&](std::size_t g) {
-    if (s.lastWrite[g] && !isOrdered(s.lastWrite[g], thread))
+    if (s.lastWrite[g] && !isOrdered(s.lastWrite[g], thread) && isNew(ReportKind::Race))
       report(ReportKind::Race, "thread " + std::to_string((s.lastWrite[g] >> 44) - 1) +
                                    " writes and thread " + std::to_string(thread) + " reads " +
                                    whereIs(v, at) + " without a barrier between them");
@@ -290,7 +294,7 @@ void Group::threadWrite(const View &v, std::int64_t at, std::uint32_t lane, Valu
   const Clock &mine = block.clocks[warp];
   eachGranule(v, at, [&](std::size_t g) {
     if (s.lastWrite[g] && !isOrdered(s.lastWrite[g], thread) &&
-        !sameValue(v.dtype, v.load(at), value))
+        !sameValue(v.dtype, v.load(at), value) && isNew(ReportKind::Race))
       report(ReportKind::Race, "threads " + std::to_string((s.lastWrite[g] >> 44) - 1) + " and " +
                                    std::to_string(thread) + " both write " + whereIs(v, at) +
                                    " without a barrier between them");
@@ -298,7 +302,7 @@ void Group::threadWrite(const View &v, std::int64_t at, std::uint32_t lane, Valu
       std::uint64_t read = s.lastReads[g * warps + w];
       bool isRace = read && (w == warp ? read >> 8 == mine[w] && (read & 255) != thread % 32 + 1
                                        : read >> 8 > mine[w]);
-      if (isRace && !sameValue(v.dtype, v.load(at), value))
+      if (isRace && !sameValue(v.dtype, v.load(at), value) && isNew(ReportKind::Race))
         report(ReportKind::Race, "a thread of warp " + std::to_string(w) + " reads and thread " +
                                      std::to_string(thread) + " writes " + whereIs(v, at) +
                                      " without a barrier between them");
@@ -420,7 +424,13 @@ void Group::tick() {
     ++block.clocks[warp][warp];
 }
 
+bool Group::isNew(ReportKind kind) const {
+  return machine.isNew(kind, current ? current->stmt : nullptr);
+}
+
 void Group::report(ReportKind kind, const std::string &text) {
+  if (!isNew(kind))
+    return;
   std::string message = "kernel @" + machine.function.name;
   if (machine.program && !machine.program->launch->name.empty())
     message += ", launch @" + machine.program->launch->name;

@@ -203,6 +203,8 @@ public:
   void tick();
 
   void report(ReportKind kind, const std::string &text);
+  /// Whether a report of this kind at the current statement is new: making its text takes time.
+  bool isNew(ReportKind kind) const;
   std::string whereIs(const View &v, std::int64_t at) const;
   std::string threadName(std::uint32_t lane) const;
 
@@ -242,6 +244,10 @@ struct Machine {
 
   std::uint32_t numberOf(const ir::Buffer *b);
   void report(ReportKind kind, const std::string &message, SourceRange range, const void *key);
+  bool isNew(ReportKind kind, const void *key) const {
+    return result.reports.size() < options.maxReports &&
+           !reported.count({key, static_cast<int>(kind)});
+  }
   /// Takes `count` numbers for watching.
   std::uint32_t takeStamps(std::uint32_t count);
   std::vector<BlockState *> allBlocks; ///< alive
