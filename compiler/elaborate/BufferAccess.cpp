@@ -333,6 +333,19 @@ namespace {
 /// `A[a:b] = value`: a tile op, except in memory of one thread, where it is a loop of the thread.
 void setRegion(Elaborator &e, const ir::Region &target, const Value &value, SourceRange valueRange,
                SourceRange targetRange) {
+  std::optional<std::vector<std::int64_t>> extents = target.constantTileExtents();
+  if (value.isExpr() && value.asExpr().dtype().isVector() && extents) {
+    // A vector into a run of as many elements.
+    std::int64_t count = 1;
+    for (std::int64_t n : *extents)
+      count *= n;
+    DType type = target.buffer->dtype;
+    if (count == value.asExpr().dtype().lanes && extents->back() == count && !type.isVector()) {
+      if (Expr x = toExpr(e, value, type.withLanes(static_cast<unsigned>(count)), valueRange))
+        e.builder().store({target.buffer, target.offsets, {}}, x, state(e).predicate);
+      return;
+    }
+  }
   if (isScalar(value) && target.buffer->scope != ir::Scope::Local) {
     Expr x = toExpr(e, value, target.buffer->dtype, valueRange);
     if (!x)

@@ -48,6 +48,13 @@ Value declareParameter(Elaborator &e, const std::string &name, const Value &anno
   if (TensorType *type = annotation.native<TensorType>();
       type && type->kind != TensorType::Kind::MacroTile)
     return declareTensor(e, name, *type, nameRange);
+  if (TypeConstructor *type = annotation.native<TypeConstructor>();
+      type && type->info.id == sema::Builtin::Ptr) {
+    TensorType bytes; // `p: T.ptr`
+    bytes.kind = TensorType::Kind::Pointer;
+    bytes.dtype = Scalar::UInt8;
+    return declareTensor(e, name, bytes, nameRange);
+  }
   bool scalar = annotation.isDType() && annotation.dtypeExtra() == DTypeExtra::None;
   if (scalar) {
     Expr var = e.context.var(name, annotation.asDType());

@@ -57,6 +57,9 @@ bool constantExtents(TCall &c, const std::vector<Expr> &shape) {
       if (!vars.empty() && x.isVar())
         report.help("bind it with -D " + vars[0]->name + "=...");
       return false;
+    } else if (x.isConstant(0)) {
+      c.outOfRange("shape", "extents of 1 or more", "0");
+      return false;
     }
   return true;
 }

@@ -109,6 +109,7 @@ void addLayouts(Handlers &);
 void addDebug(Handlers &);
 void addExtern(Handlers &);
 void addMemoryOps(Handlers &);
+void addScheduler(Handlers &);
 
 /// Calls the handler of a builtin.
 Value callBuiltin(Elaborator &, const sema::BuiltinInfo &, CallArgs &);

@@ -34,6 +34,7 @@ const Handlers &handlers() {
     addDebug(t);
     addExtern(t);
     addMemoryOps(t);
+    addScheduler(t);
     return t;
   }();
   return table;

@@ -65,7 +65,9 @@ bool KernelFrame::runWith(Elaborator &e, const ast::WithItem &item,
   }
   e.kernel->launch = &launch;
   e.builder().in(launch.body, [&] {
-    bind(indices.size() == 1 ? indices[0] : e.heap.tuple(indices));
+    bool unpacked = item.optionalVars && (item.optionalVars->is<ast::Tuple>() ||
+                                          item.optionalVars->is<ast::List>());
+    bind(indices.size() == 1 && !unpacked ? indices[0] : e.heap.tuple(indices));
     body();
   });
   e.kernel->launch = nullptr;

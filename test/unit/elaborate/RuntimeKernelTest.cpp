@@ -45,6 +45,13 @@ def main(A: T.Tensor((64,), T.float32)):
         A[0] = 1
 )");
   ir = e.ir();
+  Elaborated one(std::string(head) + R"(
+@T.prim_func
+def main(A: T.Tensor((64,), T.float32)):
+    with T.Kernel(4) as (b,):
+        A[b] = 1
+)");
+  has(one.ir(), "store %A[%b] = 1.0");
   has(ir, "launch @part1 grid(2, 2, 3) threads(32, 2)");
   has(ir, "launch @part2 grid(1) threads(64)");
   has(ir, "store %A[%i * 32 + %ty] = f32(%k + 4)");

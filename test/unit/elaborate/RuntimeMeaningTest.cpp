@@ -105,6 +105,35 @@ TEST_CASE("T.Persistent visits each tile once, also in partial waves and groups"
   }
 }
 
+TEST_CASE("T.PersistentTileScheduler hands out each tile once") {
+  for (auto [m, n, workers, options] : {std::tuple(5, 7, 4, ""),
+                                        {5, 7, 3, ", swizzle_size=3"},
+                                        {4, 6, 4, ", column_major=False"},
+                                        {7, 5, 2, ", swizzle_size=2, column_major=False"},
+                                        {1, 1, 4, ", swizzle_size=8"}}) {
+    Tensor o = ints({m, n}), order = ints({workers});
+    std::string grid = std::to_string(m) + ", " + std::to_string(n);
+    runOn("def main(O: T.Tensor((" + grid + "), T.int32), R: T.Tensor((" + std::to_string(workers) +
+              ",), T.int32)):\n    with T.Kernel(" + std::to_string(workers) +
+              ", threads=1) as (b,):\n        s = " + "T.PersistentTileScheduler(" + grid +
+              ", num_workers=" + std::to_string(workers) + options + R"()
+        s.init(b)
+        while s.valid():
+            i, j = s.m_idx, s.n_idx
+            T.atomic_add(O[i, j], 1)
+            p, q = s.coord(s.linear_idx)
+            T.device_assert(p == i and q == j)
+            R[b] = s.current_iter + 1
+            s.next_tile()
+)",
+          {o, order});
+    for (std::int64_t i = 0; i < o.count(); ++i)
+      CHECK(o.integer(i) == 1);
+    for (int w = 0; w < workers; ++w)
+      CHECK(order.integer(w) == (m * n - w + workers - 1) / workers);
+  }
+}
+
 TEST_CASE("values combined over threads, by lanes and through memory") {
   for (auto [shape, axis, extent] :
        {std::tuple("(8, 4)", 'x', 8), {"(8, 4)", 'y', 4}, {"(6, 2)", 'x', 6}, {"64", 'x', 64}}) {
