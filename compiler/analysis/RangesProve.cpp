@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <unordered_set>
 
 namespace tlc::analysis {
 
@@ -23,7 +24,8 @@ public:
       return false;
     if (ranges.interval(goal).lo >= 0)
       return true;
-    if (depth == 0 || --budget < 0)
+    // What was tried before, on another way to the same goal, will not succeed now.
+    if (depth == 0 || --budget < 0 || !tried.insert(hashOf(goal)).second)
       return false;
     std::vector<Expr> atoms = goal.atoms();
     std::sort(atoms.begin(), atoms.end(), [](Expr a, Expr b) { return a->id > b->id; });
@@ -37,6 +39,19 @@ public:
   }
 
 private:
+  static std::size_t hashOf(const Poly &poly) {
+    std::size_t hash = static_cast<std::size_t>(poly.constant);
+    auto mix = [&](std::uint64_t value) {
+      hash ^= value * 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+    };
+    for (const auto &[monomial, coefficient] : poly.terms) {
+      for (Expr atom : monomial)
+        mix(atom->id);
+      mix(~static_cast<std::uint64_t>(coefficient));
+    }
+    return hash;
+  }
+
   static bool divides(const Monomial &part, const Monomial &whole, Monomial &rest) {
     rest = whole;
     for (Expr factor : part) {
@@ -130,7 +145,8 @@ private:
   }
 
   const Ranges &ranges;
-  int budget = 400;
+  std::unordered_set<std::size_t> tried;
+  int budget = 200;
 };
 
 bool Ranges::nonNegative(const Poly &p) const {
@@ -166,6 +182,8 @@ bool Ranges::differ(Expr a, Expr b) const {
   Poly difference = poly(a) - poly(b);
   if (!difference.valid)
     return false;
+  if (difference.isConstant())
+    return difference.constant != 0;
   if (!congruence(difference).allows(0))
     return true;
   return nonNegative(difference - 1) || nonNegative(Poly(-1) - difference);
