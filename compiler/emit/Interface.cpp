@@ -120,7 +120,8 @@ Interface interfaceOf(const Function &function, const Options &options) {
   Interface out;
   out.symbol = identifierFrom(options.prefix + function.name);
   ScopedNames names;
-  for (std::string_view name : {"workspace", "workspace_bytes", "stream", "device", "tlc"})
+  for (std::string_view name :
+       {"workspace", "workspace_bytes", "stream", "device", "status", "tlc"})
     names.reserve(name);
   names.reserve(out.symbol);
   addTensors(function, names, out);

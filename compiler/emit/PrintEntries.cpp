@@ -216,15 +216,16 @@ private:
                         ") {", 4));
     {
       auto inner = out.indent();
-      out.line("const " + symbol + "_args a = {" + argumentList() + "workspace, workspace_bytes};");
-      out.line("tlc::device_limits device;");
-      out.line(planType() + " plan;");
-      statement(symbol + "_ready(&device)");
-      statement(symbol + "_check_arguments(a)");
-      statement(symbol + "_plan(a, device, &plan)");
+      out.line("const " + symbol + "_args tlc_args = {" + argumentList() +
+               "workspace, workspace_bytes};");
+      out.line("tlc::device_limits tlc_device;");
+      out.line(planType() + " tlc_plan;");
+      statement(symbol + "_ready(&tlc_device)");
+      statement(symbol + "_check_arguments(tlc_args)");
+      statement(symbol + "_plan(tlc_args, tlc_device, &tlc_plan)");
       statement(tlc("check_workspace") + "(" + name +
-                ", workspace, workspace_bytes, plan.workspace)");
-      out.line("return " + symbol + "_start(a, device, plan, stream);");
+                ", workspace, workspace_bytes, tlc_plan.workspace)");
+      out.line("return " + symbol + "_start(tlc_args, tlc_device, tlc_plan, stream);");
     }
     out.line("}");
     out.line();
@@ -237,14 +238,15 @@ private:
                         ") {", 4));
     {
       auto inner = out.indent();
-      out.line("const " + symbol + "_args a = {" + argumentList() + "workspace, workspace_bytes};");
-      out.line("tlc::device_limits limits;");
-      out.line(planType() + " plan;");
-      statement(symbol + "_device(device, &limits)");
-      statement(symbol + "_check_arguments(a)");
-      statement(symbol + "_plan(a, limits, &plan)");
+      out.line("const " + symbol + "_args tlc_args = {" + argumentList() +
+               "workspace, workspace_bytes};");
+      out.line("tlc::device_limits tlc_device;");
+      out.line(planType() + " tlc_plan;");
+      statement(symbol + "_device(device, &tlc_device)");
+      statement(symbol + "_check_arguments(tlc_args)");
+      statement(symbol + "_plan(tlc_args, tlc_device, &tlc_plan)");
       out.line("return " + tlc("check_workspace") + "(" + name +
-               ", workspace, workspace_bytes, plan.workspace);");
+               ", workspace, workspace_bytes, tlc_plan.workspace);");
     }
     out.line("}");
     out.line();
@@ -263,16 +265,16 @@ private:
     writeLines(out, wrapList("size_t " + symbol + "_workspace_bytes(", items, ") {", 4));
     {
       auto inner = out.indent();
-      out.line("const " + symbol + "_args a = {" + values + "nullptr, 0};");
-      out.line("tlc::device_limits limits;");
-      out.line(planType() + " plan;");
-      out.line("if (" + symbol + "_device(device, &limits) != TLC_OK || " + symbol +
-               "_plan(a, limits, &plan) != TLC_OK)");
+      out.line("const " + symbol + "_args tlc_args = {" + values + "nullptr, 0};");
+      out.line("tlc::device_limits tlc_device;");
+      out.line(planType() + " tlc_plan;");
+      out.line("if (" + symbol + "_device(device, &tlc_device) != TLC_OK || " + symbol +
+               "_plan(tlc_args, tlc_device, &tlc_plan) != TLC_OK)");
       {
         auto deeper = out.indent();
         out.line("return 0;");
       }
-      out.line("return size_t(plan.workspace);");
+      out.line("return size_t(tlc_plan.workspace);");
     }
     out.line("}");
     out.line();
@@ -282,12 +284,12 @@ private:
     out.line("tlc_status " + symbol + "_prepare(int device) {");
     {
       auto inner = out.indent();
-      out.line("tlc::device_limits limits;");
-      statement(symbol + "_device(device, &limits)");
+      out.line("tlc::device_limits tlc_device;");
+      statement(symbol + "_device(device, &tlc_device)");
       if (gpu) {
         statement(tlc("on_device") + "(" + name + ", device, [&] { return " + symbol +
-                  "_load(limits); })");
-        out.line(symbol + "_devices.store(device, limits);");
+                  "_load(tlc_device); })");
+        out.line(symbol + "_devices.store(device, tlc_device);");
       } else {
         std::int64_t most = 0;
         for (const Variant &v : unit.variants)
