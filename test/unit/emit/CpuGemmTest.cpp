@@ -79,7 +79,8 @@ TEST_CASE("blocked products of any size") {
             for (int x = 0; x < k; ++x)
               sum += double(a[static_cast<std::size_t>(i * k + x)]) *
                      double(b[static_cast<std::size_t>(x * n + j)]);
-            worst = std::fmax(worst, std::fabs(sum - double(c[static_cast<std::size_t>(i * n + j)])));
+            worst =
+                std::fmax(worst, std::fabs(sum - double(c[static_cast<std::size_t>(i * n + j)])));
           }
         CHECK(worst == 0);
       }

@@ -13,8 +13,23 @@ namespace tlc::emit::test {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Removed when the tests end, unless TLC_KEEP_FILES is set.
+struct Root {
+  fs::path path = fs::temp_directory_path() / ("tlc-emit-" + std::to_string(getpid()));
+  ~Root() {
+    std::error_code ignored;
+    if (!std::getenv("TLC_KEEP_FILES"))
+      fs::remove_all(path, ignored);
+  }
+};
+
+} // namespace
+
 std::string freshFolder(const std::string &name) {
-  fs::path path = fs::temp_directory_path() / ("tlc-emit-" + std::to_string(getpid())) / name;
+  static const Root root;
+  fs::path path = root.path / name;
   fs::remove_all(path);
   fs::create_directories(path);
   return path.string();
