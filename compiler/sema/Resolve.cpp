@@ -82,10 +82,6 @@ bool bindArguments(const BuiltinInfo &builtin, const CallShape &call, Diagnostic
   return good;
 }
 
-void reportUnknownBuiltin(std::string_view name, SourceRange range, DiagnosticEngine &diagnostics) {
-  diagnostics.report(diag::UnknownBuiltin, range, name, didYouMeanText(name, builtinNames()));
-}
-
 bool checkSupport(const BuiltinInfo &builtin, SourceRange callee, std::string_view targetName,
                   bool isGpu, bool isCuda, int architecture, DiagnosticEngine &diagnostics) {
   std::string reason = unsupportedReason(builtin, isGpu, isCuda, architecture);

@@ -35,9 +35,6 @@ struct BoundArguments {
 bool bindArguments(const BuiltinInfo &builtin, const CallShape &call, DiagnosticEngine &diagnostics,
                    BoundArguments &bound);
 
-/// Reports TL1500, with a suggestion, for a name that TileLang does not have.
-void reportUnknownBuiltin(std::string_view name, SourceRange range, DiagnosticEngine &diagnostics);
-
 /// Reports TL1501 and returns false if the builtin cannot be compiled for the target.
 bool checkSupport(const BuiltinInfo &builtin, SourceRange callee, std::string_view targetName,
                   bool isGpu, bool isCuda, int architecture, DiagnosticEngine &diagnostics);

@@ -93,6 +93,11 @@ TEST_CASE("copies: extents") {
   CHECK(refused(withTiles("T.copy(S)")) == "TL1503 T.copy");
   CHECK(refused(withTiles("T.copy(S, F, F)")) == "TL1502 F");
   CHECK(refused(withTiles("T.copy(5, S)")) == "TL1506 5");
+  CHECK(refused(withTiles("T.copy(A[0, 0], S, dst=S)")) == "TL1505 dst");
+  CHECK(
+      refused(withTiles("T.async_copy(V[0:32], T.alloc_shared((32,), T.float16))")).substr(0, 6) ==
+      "TL2054");
+  CHECK(refused("q = T.alloc_fragment((n,), T.float16)").substr(0, 6) == "TL2029");
 }
 
 TEST_CASE("copies: how") {
@@ -126,6 +131,13 @@ TEST_CASE("views show the same memory") {
   has(irOf(withTiles("v = T.view(S, dtype=T.int8)")), "shared i8[32, 32]");
   has(irOf(withTiles("v = T.view(S, (128,), T.int64)")), "shared i64[128]");
   CHECK(refused(withTiles("v = T.reshape(S, (16, 16))")) == "TL2030 T.reshape(S, (16, 16))");
+  Elaborated strided(R"(import tilelang.language as T
+@T.prim_func
+def main(X: T.StridedTensor((8, 8), (16, 1), T.float16)):
+    with T.Kernel(1):
+        v = T.reshape(X, (64,))
+)");
+  CHECK(strided.codes() == "TL2031");
   has(irOf("v = T.Tensor((4096,), T.float16, A.data)\nv[5] = 1"), "store %v[5] = 1.0");
 }
 
@@ -142,6 +154,7 @@ def main(X: T.Tensor((2, 8, 8, 4), T.float16), Y: T.Tensor((128, 36), T.float16)
         T.copy(S, Y[bx * 64, 0])
 )");
   has(e.ir(), "load %pixel = %X[");
+  CHECK(refused(withTiles("T.im2col(A, S, bx, 0, 3, 1, 1, 1)")).substr(0, 6) == "TL2051");
 }
 
 TEST_CASE("matrix products") {
@@ -194,6 +207,7 @@ TEST_CASE("reductions and scans") {
   has(irOf(with("T.cummax(s, f, dim=0, reverse=True)")), "scan max %s -> %f reverse");
   has(irOf(with("T.reduce_sum(l, m1, dim=1)")), "store %m1[%i_1] = 0.0");
   CHECK(refused(with("T.reduce_sum(f, q, dim=1)")) == "TL2048 q");
+  CHECK(refused(with("T.reduce_sum(f[0:n, :], r)")) == "TL2042 f[0:n, :]");
   CHECK(refused(with("T.reduce_sum(f, r, dim=2)")) == "TL2049 2");
   CHECK(refused(with("T.reduce_bitand(f, r)")) == "TL1508 TL1508 f");
   CHECK(refused(with("T.reduce_sum(A, r)")) == "TL1507 A");

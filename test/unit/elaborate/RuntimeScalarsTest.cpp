@@ -64,6 +64,9 @@ TEST_CASE("operators refuse what has no meaning") {
   contains(floatOf("A[0, 0] + T.cast(1, T.bfloat16)"),
            "TL2000 `+` cannot combine float16 with bfloat16");
   contains(floatOf("A @ B"), "TL2012");
+  contains(intOf("None"), "TL2002 expected a run-time scalar, found None");
+  contains(intOf("'x'"), "TL2002");
+  contains(floatOf("round(x, 2)"), "TL2009 `round`");
   contains(floatOf("A + 1"), "TL2003 `A` is used as a scalar");
   contains(floatOf("A[0:2, 0] + 1"), "TL1010");
 }
