@@ -162,9 +162,8 @@ public:
     // One version more than needed lets a store run ahead of the readers of the last iteration,
     // which saves a barrier in each round.
     for (std::size_t i = 0; i < body.nodes.size(); ++i)
-      if (groups[i] == Group::Store || (groups[i] == Group::Ahead && copiesLast()))
-        plan.buffers.push_back({const_cast<Buffer *>(targetOf(body.nodes[i])),
-                                groups[i] == Group::Store ? 2 : stages,
+      if (groups[i] == Group::Store)
+        plan.buffers.push_back({const_cast<Buffer *>(targetOf(body.nodes[i])), 2,
                                 body.exposed(targetOf(body.nodes[i]))});
     plan.order = order;
     plan.lastStage = stages - 1;
@@ -301,21 +300,13 @@ private:
                                               : stages - 1;
       node.async = groups[i] == Group::Ahead;
     }
-    std::vector<Group> sequence = {Group::Store, Group::Ahead, Group::Load, Group::Rest};
-    if (copiesLast())
-      sequence = {Group::Store, Group::Load, Group::Rest, Group::Ahead};
-    for (Group group : sequence)
+    for (Group group : {Group::Store, Group::Ahead, Group::Load, Group::Rest})
       for (std::size_t i = 0; i < body.nodes.size(); ++i)
         if (groups[i] == group && !body.nodes[i].scalar) {
           body.nodes[i].place = static_cast<std::int64_t>(order.size());
           order.push_back(i);
         }
   }
-
-  /// Where tiles are far enough ahead, the matrix instructions of a step come before the next
-  /// copies: the address arithmetic of these then runs in their shadow. With fewer stages the
-  /// copies need the whole step to land.
-  bool copiesLast() const { return stages >= 4; }
 
   PipelineBody &body;
   std::int64_t stages;
