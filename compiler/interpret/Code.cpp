@@ -88,7 +88,8 @@ template <BinaryOp O, class T> Value integerOp(Value x, Value y) {
 }
 
 template <BinaryOp O, class T> void integerRow(const Op &op, Lanes &lanes) {
-  apply(op, lanes, integerOp<O, T>);
+  // A lambda, not the function: it is inlined.
+  apply(op, lanes, [](Value a, Value b) { return integerOp<O, T>(a, b); });
 }
 
 template <class T> using Row = void (*)(const Op &, Lanes &);

@@ -240,7 +240,10 @@ std::unique_ptr<Node> Compiler::whileLoop(const WhileStmt &s) {
 
 std::unique_ptr<Node> Compiler::loop(const ForStmt &s) {
   auto node = std::make_unique<ForNode>();
-  node->dtype = s.var.dtype();
+  walk(s.body, [&](const Stmt &each) {
+    node->stops |= isa<BreakStmt>(each) || isa<ContinueStmt>(each) || isa<ExitStmt>(each);
+    return !node->stops;
+  });
   program.usesThreadLoops |= s.kind == ForKind::Threads;
   std::uint32_t mark = slots->mark();
   Ref varying = slots->newVarying();

@@ -225,7 +225,9 @@ std::unique_ptr<Launcher::Task> Launcher::makeTask(BlockState &block, std::uint3
   group.states = &task->states;
   group.firstThread = first;
   group.warp = first / warpSize;
-  group.watch = block.clocks.empty() ? Watch::Statement : Watch::Threads;
+  group.watch = threads == 1           ? Watch::Nothing
+                : block.clocks.empty() ? Watch::Statement
+                                       : Watch::Threads;
   for (std::uint32_t i = 0; i < count; ++i) {
     group.scope.push_back(i);
     std::int64_t thread = first + i;

@@ -108,7 +108,7 @@ struct WhileNode : Node {
 struct ForNode : Node {
   Ref var, lo, hi, step;
   NodeList body;
-  DType dtype;
+  bool stops = false; ///< lanes may break, continue or exit in it
   void run(Group &group) override;
 };
 

@@ -75,11 +75,19 @@ void WhileNode::run(Group &group) {
 
 void ForNode::run(Group &group) {
   Lanes &lanes = group.lanes;
-  const std::vector<std::uint32_t> entered = lanes.active;
-  std::vector<std::uint32_t> running = entered;
   auto goesOn = [](std::int64_t i, std::int64_t end, std::int64_t by) {
     return by > 0 ? i < end : by < 0 && i > end;
   };
+  if (var.isUniform() && !group.hasKilled && !stops) {
+    std::int64_t i = lanes.get(lo, 0).i, end = lanes.get(hi, 0).i, by = lanes.get(step, 0).i;
+    for (; goesOn(i, end, by); i += by) {
+      lanes.at(var)->i = i;
+      group.runList(body);
+    }
+    return;
+  }
+  const std::vector<std::uint32_t> entered = lanes.active;
+  std::vector<std::uint32_t> running = entered;
   if (var.isUniform()) {
     std::uint32_t any = entered.front();
     std::int64_t end = lanes.get(hi, any).i, by = lanes.get(step, any).i;
