@@ -16,8 +16,8 @@ std::vector<std::string_view> fileOrder(Family family) {
   if (family == Family::Cuda)
     for (std::string_view name :
          {"cuda/base.cuh", "cuda/half.cuh", "cuda/bfloat16.cuh", "cuda/convert.cuh",
-          "cuda/math.cuh", "cuda/copy.cuh", "cuda/warp.cuh", "cuda/matrix.cuh", "cuda/barrier.cuh",
-          "cuda/atomic.cuh", "cuda/debug.cuh", "cuda/launch.cuh"})
+          "cuda/math.cuh", "cuda/copy.cuh", "cuda/async.cuh", "cuda/warp.cuh", "cuda/matrix.cuh",
+          "cuda/barrier.cuh", "cuda/atomic.cuh", "cuda/debug.cuh", "cuda/launch.cuh"})
       order.push_back(name);
   if (family == Family::Cpu)
     for (std::string_view name :

@@ -1,7 +1,7 @@
 // Barriers of blocks, parts of blocks, clusters and grids; barrier objects; fences.
 #pragma once
 
-#include "copy.cuh"
+#include "async.cuh"
 
 #include <cooperative_groups.h>
 

@@ -64,9 +64,13 @@ template <class Float> TLC_DEVICE Float sigmoid(Float x) {
 //@ fast_rcp
 template <class Float> TLC_DEVICE Float fast_rcp(Float x) {
   if constexpr (sizeof(Float) == 4) {
+#ifdef __CUDA_ARCH__
     float y;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
+#else
+    return 1.0f / x;
+#endif
   } else {
     return 1.0 / x;
   }
@@ -89,7 +93,7 @@ template <class Word> TLC_DEVICE int ffs(Word x) {
 
 //@ assume
 // Tells the compiler a fact.
-TLC_DEVICE void assume(bool fact) { __builtin_assume(fact); }
+TLC_DEVICE void assume(bool fact TLC_AT) { __builtin_assume(fact TLC_HERE); }
 
 //@ end
 } // namespace tlc

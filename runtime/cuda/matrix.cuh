@@ -2,8 +2,8 @@
 // PTX manual gives it, in the manual's order, from 4-byte aligned arrays. 4-bit elements lie in pairs.
 #pragma once
 
+#include "async.cuh"
 #include "convert.cuh"
-#include "copy.cuh"
 
 namespace tlc {
 

@@ -174,6 +174,7 @@ struct BlockBarrier {
   int expected = 0, arrived = 0;
   Clocks c;
   bool whole = false;
+  int votes = 0, result = 0; // of __syncthreads_count: of this round, of the last one
   std::vector<Thread *> waiting;
   std::vector<int> warps; // that have arrived
   Site first;
@@ -246,7 +247,10 @@ struct Group { // blocks that run together: one block, a cluster, or a cooperati
   std::vector<u8> kinds; // of slots
   std::deque<Thread *> ready;
   std::deque<Pending> pending;
+  ClusterBarrier grid;
+  bool cooperative = false;
   int live = 0;
+  int working = 0; // threads in `ready` that do not poll
   bool abandoned = false;
   u32 new_slot(SlotKind k) {
     kinds.push_back(k);
@@ -259,12 +263,14 @@ struct Settings {
   bool checks = true;
   Mode mode = kEarly;
   u64 seed = 0;
-  int sms = 132;
+  int architecture = 90; // 10 * major + minor of the device that is played
+  int sms = 132;         // its multiprocessors
 };
 extern Settings settings;
 extern Thread *current;
 extern Group *running;
 extern u32 fence_counter;
+extern u64 stores; // of all threads so far: shows whether those that poll get anywhere
 
 // fibers and scheduling
 void park(u32 pc, const char *why, int a = 0, int b = 0, int c = 0, Address at = 0);
@@ -292,6 +298,8 @@ Actor thread_actor(Thread *t);
 std::string describe(Address at);
 std::string describe(const Thread *t);
 std::vector<Allocation> &allocations();
+
+const float *table(bool bf16); // all values of float16 or bfloat16
 
 // sync
 void thread_exit(Thread *t);

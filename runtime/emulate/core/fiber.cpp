@@ -10,6 +10,11 @@
 #include "cuda_runtime.h"
 #include "engine.h"
 
+// The architecture of the emitted file: tools/emulate.sh links a definition that says it.
+extern "C" {
+__attribute__((weak)) int emu_architecture = 90;
+}
+
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
@@ -82,6 +87,7 @@ void wake(Thread *t) {
   if (t->ready || t->done)
     return;
   t->ready = true;
+  running->working += !t->spinning;
   running->ready.push_back(t);
 }
 void abandon() {
@@ -114,17 +120,18 @@ static bool run_pending() {
 
 static void run_group(Group &g) {
   running = &g;
-  int idle_spins = 0;
+  size_t idle_spins = 0;
+  u64 seen_stores = stores;
   while (g.live > 0 && !g.abandoned) {
     if (settings.mode == kRandom && random_number() % 8 == 0)
       run_pending();
-    bool progress = false;
-    for (Thread *t : g.ready)
-      progress |= !t->spinning;
-    if (!progress) { // nobody can run, or only threads that poll
+    if (g.working == 0) { // nobody can run, or only threads that poll
       if (run_pending())
         continue;
-      if (g.ready.empty() || ++idle_spins > 2000) {
+      if (stores != seen_stores)
+        idle_spins = 0, seen_stores = stores;
+      // Atomics that change nothing look like polls: only very many of them are a deadlock.
+      if (g.ready.empty() || ++idle_spins > 20000 + 64 * g.threads.size()) {
         report("deadlock", deadlock_text(g), 0);
         g.abandoned = true;
         break;
@@ -138,6 +145,7 @@ static void run_group(Group &g) {
     Thread *t = g.ready[i];
     g.ready.erase(g.ready.begin() + i);
     t->ready = false;
+    g.working -= !t->spinning;
     current = t;
     threadIdx = {t->index.x, t->index.y, t->index.z};
     blockIdx = {t->block->index.x, t->block->index.y, t->block->index.z};
@@ -199,14 +207,18 @@ struct Maps {
     const char *seed = std::getenv("EMU_SEED");
     const char *checks = std::getenv("EMU_CHECKS");
     const char *sms = std::getenv("EMU_SMS");
+    const char *architecture = std::getenv("EMU_ARCH");
     if (mode)
       settings.mode = *mode == 'l' ? kLate : *mode == 'r' ? kRandom : kEarly;
     if (seed)
       settings.seed = std::strtoull(seed, nullptr, 10);
     if (checks)
       settings.checks = *checks != '0';
-    if (sms)
-      settings.sms = std::atoi(sms);
+    settings.architecture = architecture ? std::atoi(architecture) : emu_architecture;
+    settings.sms = sms                           ? std::atoi(sms)
+                   : settings.architecture >= 90 ? 132
+                   : settings.architecture == 80 ? 108
+                                                 : 72;
   }
 };
 static Maps &maps() {
@@ -220,6 +232,7 @@ static dim3_t unlinear(u32 i, dim3_t d) { return {i % d.x, i / d.x % d.y, i / d.
 static void run_blocks(const std::vector<u32> &indices, u32 per_cluster) {
   Group g;
   g.id = ++group_counter;
+  g.cooperative = launch_now.cooperative;
   const u32 threads = launch_now.block.x * launch_now.block.y * launch_now.block.z;
   for (u32 i = 0; i < indices.size(); ++i) {
     auto b = std::make_unique<Block>();
@@ -259,6 +272,7 @@ static void run_blocks(const std::vector<u32> &indices, u32 per_cluster) {
       t->sp = top;
       b->threads.push_back(t.get());
       t->ready = true;
+      ++g.working;
       g.ready.push_back(t.get());
       g.threads.push_back(std::move(t));
     }

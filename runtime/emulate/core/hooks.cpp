@@ -19,7 +19,7 @@ inline void hook(void *p, unsigned bytes, bool write, const void *ret, bool alig
         abandon(); // the host's own vector access might fault next
     }
     generic_access(a, bytes, write, pc);
-  } else if (Thread *t = current; t && a - t->stack < kStackBytes && settings.checks) {
+  } else if (Thread *t = current; t && t->fences && a - t->stack < kStackBytes && settings.checks) {
     if (a < t->flight_hi && a + bytes > t->flight_lo)
       return touch_registers(p, bytes, code_pc(ret), write ? "write" : "read");
     u32 *touched = reinterpret_cast<u32 *>(kTouchBase + ((a - kStackBase) & ~Address(3)));
@@ -33,7 +33,7 @@ void range(void *p, size_t bytes, bool write, const void *ret) {
     return;
   if (device_address(a))
     generic_access(a, bytes, write, code_pc(ret));
-  else if (current && settings.checks)
+  else if (current && current->fences && settings.checks)
     touch_registers(p, bytes, code_pc(ret), write ? "write" : "read");
 }
 } // namespace
@@ -65,6 +65,11 @@ void range(void *p, size_t bytes, bool write, const void *ret) {
     *p = T(o + v);                                                                                 \
     return o;                                                                                      \
   }                                                                                                \
+  T __tsan_atomic##bits##_fetch_sub(volatile T *p, T v, int) {                                     \
+    T o = *p;                                                                                      \
+    *p = T(o - v);                                                                                 \
+    return o;                                                                                      \
+  }                                                                                                \
   int __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *e, T v, int, int) {          \
     if (*p == *e) {                                                                                \
       *p = v;                                                                                      \
@@ -75,7 +80,8 @@ void range(void *p, size_t bytes, bool write, const void *ret) {
   }
 extern "C" {
 HOOK(1)
-HOOK(2) HOOK(4) HOOK(8) HOOK(16) ATOMIC(8, uint8_t) ATOMIC(16, uint16_t) ATOMIC(32, uint32_t)
+HOOK(2)
+HOOK(4) HOOK(8) HOOK(16) ATOMIC(8, uint8_t) ATOMIC(16, uint16_t) ATOMIC(32, uint32_t)
     ATOMIC(64, uint64_t) void __tsan_read_range(void *p, size_t n) {
   range(p, n, false, RET);
 }

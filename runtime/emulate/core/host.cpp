@@ -1,4 +1,5 @@
 // Host interface: memory, attributes, launches, the tensor-map encoder.
+#include <chrono>
 #include <cstdio>
 
 #include "cuda.h"
@@ -69,12 +70,44 @@ cudaError_t cudaMemset(void *d, int v, size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *d) { return *d = 0, cudaSuccess; }
-cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int) {
+cudaError_t cudaSetDevice(int d) { return d ? cudaErrorInvalidDevice : cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int *n) { return *n = 1, cudaSuccess; }
+static int shared_of(int architecture) { // bytes that one block may have
+  switch (architecture) {
+  case 75:
+    return 64 << 10;
+  case 80:
+  case 87:
+    return 163 << 10;
+  case 86:
+  case 89:
+  case 120:
+  case 121:
+    return 99 << 10;
+  default:
+    return 227 << 10;
+  }
+}
+cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int device) {
   ensure_maps();
-  *v = a == cudaDevAttrMultiProcessorCount            ? settings.sms
-       : a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 232448
-       : a == cudaDevAttrComputeCapabilityMajor       ? 9
-                                                      : 0;
+  if (device)
+    return cudaErrorInvalidDevice;
+  switch (a) {
+  case cudaDevAttrMultiProcessorCount:
+    *v = settings.sms;
+    break;
+  case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+    *v = shared_of(settings.architecture);
+    break;
+  case cudaDevAttrComputeCapabilityMajor:
+    *v = settings.architecture / 10;
+    break;
+  case cudaDevAttrComputeCapabilityMinor:
+    *v = settings.architecture % 10;
+    break;
+  default:
+    return cudaErrorInvalidValue;
+  }
   return cudaSuccess;
 }
 static cudaError_t last_error;
@@ -83,8 +116,41 @@ cudaError_t cudaGetLastError() {
   const cudaError_t e = last_error;
   return last_error = cudaSuccess, e;
 }
+cudaError_t cudaPeekAtLastError() { return last_error; }
 const char *cudaGetErrorString(cudaError_t e) {
-  return e == cudaSuccess ? "no error" : "emulated error";
+  switch (e) {
+  case cudaSuccess:
+    return "no error";
+  case cudaErrorInvalidValue:
+    return "invalid value";
+  case cudaErrorMemoryAllocation:
+    return "out of memory";
+  case cudaErrorInvalidDevice:
+    return "there is one emulated device";
+  case cudaErrorLaunchFailure:
+    return "the emulator reported errors";
+  }
+  return "unknown error";
+}
+struct emu_event {
+  std::chrono::steady_clock::time_point at;
+};
+cudaError_t cudaEventCreate(cudaEvent_t *e) { return *e = new emu_event, cudaSuccess; }
+cudaError_t cudaEventDestroy(cudaEvent_t e) { return delete e, cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t) {
+  return e->at = std::chrono::steady_clock::now(), cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to) {
+  return *ms = std::chrono::duration<float, std::milli>(to->at - from->at).count(), cudaSuccess;
+}
+unsigned __fns(unsigned mask, unsigned base, int n) {
+  if (n == 0)
+    return mask >> base & 1 ? base : ~0u;
+  int left = n > 0 ? n : -n;
+  for (int at = int(base); at >= 0 && at<32; at += n> 0 ? 1 : -1)
+    if ((mask >> at & 1) && --left == 0)
+      return unsigned(at);
+  return ~0u;
 }
 cudaError_t emu_launch(const cudaLaunchConfig_t *c, const void *kernel,
                        const std::function<void()> &body) {

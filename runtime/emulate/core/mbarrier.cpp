@@ -217,10 +217,10 @@ void cp_async(u32 dst, const void *src, int bytes, int valid, Site s) {
            pc);
   if (!t->cp.slot)
     t->cp.slot = running->new_slot(kGenericAgent);
-  auto start = std::make_shared<Clocks>(t->c);
+  const bool later = settings.mode == kLate || (settings.mode == kRandom && random_number() % 2);
   const Epoch e = epoch(running->id, t->cp.slot, t->cp.commits + 1);
-  auto run = [=] {
-    const Actor a{e, &start->g, &start->g, false, "cp.async"};
+  const auto run = [=](const Clock &start) {
+    const Actor a{e, &start, &start, false, "cp.async"};
     if (valid)
       access(a, from, size_t(valid), false, pc);
     access(a, to, size_t(bytes), true, pc);
@@ -228,19 +228,28 @@ void cp_async(u32 dst, const void *src, int bytes, int valid, Site s) {
       std::memcpy(reinterpret_cast<void *>(to), src, size_t(valid));
     std::memset(reinterpret_cast<char *>(to) + valid, 0, size_t(bytes - valid));
   };
+  if (later) {
+    t->cp.queue.push_back({t->cp.commits, [run, start = t->c.g] { run(start); }});
+  } else {
+    run(t->c.g);
+  }
   t->tick();
-  if (settings.mode == kLate || (settings.mode == kRandom && random_number() % 2))
-    t->cp.queue.push_back({t->cp.commits, run});
-  else
-    run();
 }
 void cp_async_commit() { ++current->cp.commits; }
 void cp_async_wait(int pending) {
   Thread *t = current;
   const u32 limit = t->cp.commits > u32(pending) ? t->cp.commits - u32(pending) : 0;
-  run_queue(t->cp, pending == 0 ? ~0u : limit);
+  run_queue(t->cp, limit);
   if (t->cp.slot)
     t->c.g.raise(t->cp.slot, limit);
+}
+// The copies so far are done before the arrival, and known to whoever waits for it.
+void cp_async_mbarrier_arrive(u32 bar, Site s) {
+  Thread *t = current;
+  run_queue(t->cp, ~0u);
+  if (t->cp.slot)
+    find_barrier(bar, "cp.async arrival", site_pc(s))->now.g.raise(t->cp.slot, t->cp.commits + 1);
+  mbarrier_arrive(bar, 1, 0, s);
 }
 void queue_bulk(std::function<void()> run, u32 pc) {
   Thread *t = current;

@@ -86,17 +86,34 @@ static std::string short_path(const std::string &p) {
   const size_t i = p.rfind('/');
   return i == std::string::npos ? p : p.substr(i + 1);
 }
-// "file:line", followed by the user's "name.tl:line" when the emitted line ends in such a comment.
+// "file:line", followed by the user's "name.tl:line" if a comment of that form ends the emitted
+// line or stands above it in the same function.
 static std::string with_user_line(const std::string &place) {
+  static std::map<std::string, std::vector<std::string>> files;
   const size_t colon = place.rfind(':');
-  std::string out = short_path(place);
-  std::ifstream file(place.substr(0, colon));
-  std::string text;
-  for (int n = std::atoi(place.c_str() + colon + 1); n > 0 && std::getline(file, text);)
-    --n;
-  const size_t note = text.rfind("// ");
-  if (file && note != std::string::npos && text.find(".tl:", note) != std::string::npos)
-    out += " (" + text.substr(note + 3) + ")";
+  const std::string path = place.substr(0, colon);
+  auto [it, fresh] = files.try_emplace(path);
+  if (fresh) {
+    std::ifstream file(path);
+    for (std::string text; std::getline(file, text);)
+      it->second.push_back(text);
+  }
+  const auto &lines = it->second;
+  const std::string out = short_path(place);
+  const size_t at = size_t(std::atoi(place.c_str() + colon + 1));
+  for (size_t n = at; n > 0 && n <= lines.size(); --n) {
+    const std::string &text = lines[n - 1];
+    if (n != at && (text == "}" || text.rfind("__global__", 0) == 0))
+      break;
+    const size_t note = text.rfind("// ");
+    if (note == std::string::npos)
+      continue;
+    const std::string mark = text.substr(note + 3);
+    const size_t end = mark.rfind(':');
+    if (end != std::string::npos && mark.find(' ') == std::string::npos && end + 1 < mark.size() &&
+        mark.find_first_not_of("0123456789", end + 1) == std::string::npos)
+      return out + " (" + mark + ")";
+  }
   return out;
 }
 // Innermost frame that is not one of the emulator's own headers.
@@ -132,8 +149,9 @@ static std::map<u32, std::string> resolve(const std::set<u32> &pcs) {
     const size_t note = s.find(" (");
     if (note != std::string::npos)
       s.resize(note);
-    const bool own = s.find("/include/emu/") != std::string::npos ||
-                     s.find("/include/cuda") != std::string::npos;
+    // tools/emulate.sh gives the runtime's folder this name.
+    const bool own =
+        s.rfind("tlc-runtime/", 0) == 0 || s.find("/include/c++/") != std::string::npos;
     if (out.count(pc) || own || s.rfind("??", 0) == 0)
       continue;
     out[pc] = with_user_line(s);

@@ -369,8 +369,10 @@ void access_atomic(Address at, size_t bytes, bool write, bool load, u32 pc) {
   a.e |= 1;
   walk(a, at, bytes, write, true, pc, false);
 }
+u64 stores = 0;
 void generic_access(Address at, size_t bytes, bool write, u32 pc) {
   settle_equal_store();
+  stores += write;
   if (!settings.checks)
     return;
   if (!current) {

@@ -24,6 +24,7 @@ static void release_barrier(BlockBarrier &b) {
   }
   b.waiting.clear(), b.warps.clear(), b.c.clear();
   b.arrived = b.expected = 0;
+  b.result = b.votes, b.votes = 0;
 }
 static void warp_arrives(Block &k, int warp) {
   Warp &w = k.warps[size_t(warp)];
@@ -95,6 +96,42 @@ static void arrive_block(int id, int threads, Site s, bool wait) {
 }
 void barrier_sync(int id, int threads, Site s) { arrive_block(id, threads, s, true); }
 void barrier_arrive(int id, int threads, Site s) { arrive_block(id, threads, s, false); }
+
+int barrier_count(bool p, Site s) {
+  BlockBarrier &b = current->block->barriers[0];
+  b.votes += p;
+  arrive_block(0, 0, s, true);
+  return b.result; // the next round cannot end before this thread has come to it
+}
+
+// ---- grid barrier: every thread of a cooperative launch ----
+void grid_sync(Site s) {
+  Thread *t = current;
+  const u32 pc = site_pc(s);
+  if (!running->cooperative) {
+    report("barrier", "grid barrier in a launch that is not cooperative: " + where(pc), pc);
+    abandon();
+  }
+  ClusterBarrier &b = running->grid;
+  int live = 0;
+  for (auto &block : running->blocks)
+    live += block->live;
+  b.now.join(t->c);
+  t->tick();
+  const int64_t ticket = b.generation;
+  if (++b.arrived >= live) {
+    b.done = b.now, b.now.clear();
+    b.arrived = 0, ++b.generation;
+    for (Thread *o : b.waiting)
+      wake(o);
+    b.waiting.clear();
+  }
+  while (b.generation == ticket) {
+    b.waiting.push_back(t);
+    park(pc, "grid barrier (%d of %d threads there)", b.arrived, live);
+  }
+  t->c.join(b.done);
+}
 
 // ---- cluster barrier: every live thread arrives, then waits ----
 static int cluster_live(Block *b) {
@@ -232,6 +269,21 @@ u32 ballot(u32 mask, bool p, Site s) {
   });
   return x;
 }
+struct Match {
+  u64 value;
+  u32 mask;
+};
+u32 match_any(u32 mask, u64 bits, Site s) {
+  Match x{bits, 0};
+  meet_warp("match", mask, s, &x, [](Meeting &m) {
+    for (int l = 0; l < 32; ++l)
+      for (int o = 0; o < 32; ++o)
+        if ((m.arrived >> l & 1) && (m.arrived >> o & 1) &&
+            static_cast<Match *>(m.args[l])->value == static_cast<Match *>(m.args[o])->value)
+          static_cast<Match *>(m.args[l])->mask |= 1u << o;
+  });
+  return x.mask;
+}
 u32 active_mask() { return 1u << current->lane; }
 bool elect(u32 mask, Site s) {
   bool leader = false;
@@ -367,6 +419,18 @@ void fence(Scope scope) {
   t->tick();
 }
 void nanosleep() { yield_spinning(0); }
+void poll(Site s) { yield_spinning(site_pc(s)); }
+void assume(bool fact, Site s) {
+  if (fact)
+    return;
+  const u32 pc = site_pc(s);
+  report("assumption", "the compiler was told what does not hold: " + where(pc), pc);
+}
+void trap(Site s) {
+  const u32 pc = site_pc(s);
+  report("trap", describe(current) + " ends the launch: " + where(pc), pc);
+  abandon();
+}
 void forget_releases() { released.clear(); }
 
 // ---- exit ----

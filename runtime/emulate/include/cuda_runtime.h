@@ -13,9 +13,6 @@
 
 #include "emu/api.h"
 
-#ifndef TLC_EMULATE
-#define TLC_EMULATE 1
-#endif
 #define __host__
 #define __device__
 #define __global__
@@ -25,9 +22,6 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __cluster_dims__(...)
-// The dynamic shared memory of a kernel: the only way to name shared memory in emitted text.
-#define TLC_DYNAMIC_SHARED(type, name, alignment)                                                  \
-  type *const name = static_cast<type *>(::emu::shared_arena(alignment))
 
 // ---- vector types ----
 struct uint3 {
@@ -71,11 +65,24 @@ using std::max;
 using std::min;
 inline int min(int a, unsigned b) { return int(std::min(unsigned(a), b)); }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
-inline float __expf(float x) { return expf(x); }
+inline double rsqrt(double x) { return 1.0 / sqrt(x); }
+// The C library declares functions of these names for itself; a macro takes no part in that.
+#define __expf(x) expf(x)
+#define __exp10f(x) exp10f(x)
+#define __logf(x) logf(x)
+#define __log2f(x) log2f(x)
+#define __log10f(x) log10f(x)
+#define __sinf(x) sinf(x)
+#define __cosf(x) cosf(x)
+#define __tanf(x) tanf(x)
 inline float __fdividef(float a, float b) { return a / b; }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __ffsll(long long x) { return __builtin_ffsll(x); }
 inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
+inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
+unsigned __fns(unsigned mask, unsigned base, int n);
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
@@ -84,7 +91,14 @@ inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); 
 // ---- barriers, warps ----
 #define EMU_AT ::emu::Site emu_site = {}
 inline size_t __cvta_generic_to_shared(const void *p) { return ::emu::to_shared(p); }
+inline size_t __cvta_generic_to_global(const void *p) { return size_t(p); }
 inline void __syncthreads(EMU_AT) { ::emu::barrier_sync(0, 0, emu_site); }
+inline int __syncthreads_count(int p, EMU_AT) { return ::emu::barrier_count(p != 0, emu_site); }
+inline int __syncthreads_and(int p, EMU_AT) { return ::emu::barrier_count(p == 0, emu_site) == 0; }
+inline int __syncthreads_or(int p, EMU_AT) { return ::emu::barrier_count(p != 0, emu_site) != 0; }
+#undef __builtin_assume
+#define __builtin_assume(...) ::emu::assume(__VA_ARGS__)
+inline void __trap(EMU_AT) { ::emu::trap(emu_site); }
 inline void __syncwarp(unsigned mask = ~0u, EMU_AT) { ::emu::warp_sync(mask, emu_site); }
 namespace emu {
 template <class T>
@@ -115,66 +129,40 @@ inline unsigned __ballot_sync(unsigned m, int p, EMU_AT) {
 }
 inline int __any_sync(unsigned m, int p, EMU_AT) { return ::emu::ballot(m, p != 0, emu_site) != 0; }
 inline int __all_sync(unsigned m, int p, EMU_AT) { return ::emu::ballot(m, p == 0, emu_site) == 0; }
+template <class T> unsigned __match_any_sync(unsigned m, T v, EMU_AT) {
+  uint64_t bits = 0;
+  __builtin_memcpy(&bits, &v, sizeof(T));
+  return ::emu::match_any(m, bits, emu_site);
+}
+template <class T> unsigned __match_all_sync(unsigned m, T v, int *all, EMU_AT) {
+  *all = __match_any_sync(m, v, emu_site) == m;
+  return *all ? m : 0;
+}
 inline unsigned __activemask() { return ::emu::active_mask(); }
 inline void __nanosleep(unsigned) { ::emu::nanosleep(); }
 inline void __threadfence_block() { ::emu::fence(::emu::kCta); }
 inline void __threadfence() { ::emu::fence(::emu::kGpu); }
 inline void __threadfence_system() { ::emu::fence(::emu::kGpu); }
 
-// ---- atomics: CUDA's are relaxed at device scope; the others are runtime functions ----
+// ---- atomics: the runtime's functions, in device/atomic.h, are made of this ----
 namespace emu {
+/// An atomic that replaces *p by f(*p). One that changes nothing may be a poll, and lets others go
+/// on.
 template <class T, class F>
 __attribute__((no_sanitize("thread"))) inline T atomic_update(T *p, F f, Order o, Scope sc,
                                                               Site s) {
   atomic_begin(p, sizeof(T), true, true, o, sc, s);
-  const T old = *p;
-  *p = f(old);
+  T old;
+  __builtin_memcpy(&old, p, sizeof(T));
+  const T next = f(old);
+  const bool same = !__builtin_memcmp(&old, &next, sizeof(T));
+  __builtin_memcpy(p, &next, sizeof(T));
   atomic_end(p, sizeof(T), true, o, sc);
+  if (same)
+    poll(s);
   return old;
 }
 } // namespace emu
-template <class T> T atomicAdd(T *p, std::type_identity_t<T> v, EMU_AT) {
-  return ::emu::atomic_update(
-      p, [=](T o) { return T(o + v); }, ::emu::kRelaxed, ::emu::kGpu, emu_site);
-}
-template <class T> T atomicMax(T *p, std::type_identity_t<T> v, EMU_AT) {
-  return ::emu::atomic_update(
-      p, [=](T o) { return o > v ? o : v; }, ::emu::kRelaxed, ::emu::kGpu, emu_site);
-}
-template <class T> T atomicMin(T *p, std::type_identity_t<T> v, EMU_AT) {
-  return ::emu::atomic_update(
-      p, [=](T o) { return o < v ? o : v; }, ::emu::kRelaxed, ::emu::kGpu, emu_site);
-}
-template <class T> T atomicExch(T *p, std::type_identity_t<T> v, EMU_AT) {
-  return ::emu::atomic_update(
-      p, [=](T) { return v; }, ::emu::kRelaxed, ::emu::kGpu, emu_site);
-}
-template <class T> T atomicCAS(T *p, std::type_identity_t<T> e, std::type_identity_t<T> v, EMU_AT) {
-  return ::emu::atomic_update(
-      p, [=](T o) { return o == e ? v : o; }, ::emu::kRelaxed, ::emu::kGpu, emu_site);
-}
-template <class T>
-__attribute__((no_sanitize("thread"))) inline T
-tlc_atomic_load(const T *p, ::emu::Order o, ::emu::Scope sc = ::emu::kGpu, EMU_AT) {
-  ::emu::atomic_begin(p, sizeof(T), false, true, o, sc, emu_site);
-  const T v = *p;
-  ::emu::atomic_end(p, sizeof(T), false, o, sc);
-  return v;
-}
-template <class T>
-__attribute__((no_sanitize("thread"))) inline void
-tlc_atomic_store(T *p, std::type_identity_t<T> v, ::emu::Order o, ::emu::Scope sc = ::emu::kGpu,
-                 EMU_AT) {
-  ::emu::atomic_begin(p, sizeof(T), true, false, o, sc, emu_site);
-  *p = v;
-  ::emu::atomic_end(p, sizeof(T), true, o, sc);
-}
-template <class T>
-T tlc_atomic_add(T *p, std::type_identity_t<T> v, ::emu::Order o, ::emu::Scope sc = ::emu::kGpu,
-                 EMU_AT) {
-  return ::emu::atomic_update(
-      p, [=](T x) { return T(x + v); }, o, sc, emu_site);
-}
 template <class T> T __ldg(const T *p, EMU_AT) {
   T v;
   ::emu::load(&v, p, sizeof(T), true, emu_site);
@@ -186,6 +174,7 @@ enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidDevice = 101,
   cudaErrorLaunchFailure = 719
 };
 using cudaStream_t = struct emu_stream *;
@@ -204,7 +193,12 @@ enum cudaFuncAttribute {
 enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount = 16,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-  cudaDevAttrComputeCapabilityMajor = 75
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76
+};
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes;
+  int maxThreadsPerBlock;
 };
 enum cudaLaunchAttributeID {
   cudaLaunchAttributeCooperative = 2,
@@ -238,7 +232,10 @@ cudaError_t cudaMemcpy(void *d, const void *s, size_t bytes, cudaMemcpyKind);
 cudaError_t cudaMemset(void *d, int v, size_t bytes);
 cudaError_t cudaGetDevice(int *d);
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int device);
+cudaError_t cudaSetDevice(int d);
+cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaPeekAtLastError();
 cudaError_t cudaGetLastError();
 inline cudaError_t cudaMemcpyAsync(void *d, const void *s, size_t n, cudaMemcpyKind k,
                                    cudaStream_t = nullptr) {
@@ -247,10 +244,24 @@ inline cudaError_t cudaMemcpyAsync(void *d, const void *s, size_t n, cudaMemcpyK
 inline cudaError_t cudaMemsetAsync(void *d, int v, size_t n, cudaStream_t = nullptr) {
   return cudaMemset(d, v, n);
 }
+inline cudaError_t cudaStreamCreate(cudaStream_t *s) { return *s = nullptr, cudaSuccess; }
+inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+// Launches are over when they return, so an event is a moment of the host's clock.
+cudaError_t cudaEventCreate(cudaEvent_t *e);
+cudaError_t cudaEventDestroy(cudaEvent_t e);
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t = nullptr);
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 const char *cudaGetErrorString(cudaError_t);
 template <class F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int bytes) {
-  return bytes <= 232448 ? cudaSuccess : cudaErrorInvalidValue;
+  int most = 0;
+  cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+  return bytes <= most ? cudaSuccess : cudaErrorInvalidValue;
+}
+template <class F> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, F *) {
+  *a = {0, 1024};
+  return cudaSuccess;
 }
 template <class F>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, F *, int, size_t) {

@@ -30,10 +30,14 @@ uint32_t to_shared(const void *p);
 int report_errors(); // errors so far (printed as they are flushed)
 int report_warnings();
 void set_mode(int mode, uint64_t seed, bool checks);
+void assume(bool fact, Site s = {}); // what the compiler was told must hold
+[[noreturn]] void trap(Site s);
 
 // ---- barriers and warps ----
 void barrier_sync(int id, int threads, Site s); // threads 0: the whole block
 void barrier_arrive(int id, int threads, Site s);
+int barrier_count(bool p, Site s); // for how many threads of the block p holds
+void grid_sync(Site s);
 void cluster_arrive(Site s);
 void cluster_wait(Site s);
 uint32_t cluster_rank();
@@ -42,6 +46,7 @@ void warp_sync(uint32_t mask, Site s);
 enum { kIndex, kXor, kUp, kDown };
 uint64_t shuffle(uint32_t mask, uint64_t bits, int how, int lane, int width, Site s);
 uint32_t ballot(uint32_t mask, bool p, Site s);
+uint32_t match_any(uint32_t mask, uint64_t bits, Site s);
 uint32_t active_mask();
 bool elect(uint32_t mask, Site s);
 void set_max_registers(int count, bool up, Site s);
@@ -50,6 +55,7 @@ void set_max_registers(int count, bool up, Site s);
 void mbarrier_init(uint32_t bar, uint32_t count, Site s);
 void mbarrier_arrive(uint32_t bar, uint32_t count, int64_t expect, Site s);
 void mbarrier_expect(uint32_t bar, int64_t bytes, Site s);
+void cp_async_mbarrier_arrive(uint32_t bar, Site s);
 void mbarrier_wait(uint32_t bar, uint32_t parity, Site s);
 void fence_barrier_init();
 void fence_proxy_async();
@@ -69,8 +75,13 @@ void bulk_wait(int pending, bool read_only);
 // ---- matrices ----
 void ldmatrix(uint32_t *out, int count, bool trans, uint32_t at, Site s);
 void stmatrix(const uint32_t *in, int count, bool trans, uint32_t at, Site s);
-void mma_m16n8k16(float *d, const uint32_t *a, const uint32_t *b, const float *c, bool bf16,
-                  Site s);
+enum class Element { f16, bf16, tf32, f32, f64, e4m3, e5m2, s8, u8, s4, u4, s32 };
+/// c += a b of one warp (mma.sync): each lane passes its fragments in the order of the PTX manual.
+struct Product {
+  int m, n, k;
+  Element a, b, c;
+};
+void mma(const Product &product, void *c, const void *a, const void *b, Site s);
 void wgmma_fence(Site s);
 void wgmma_commit(Site s);
 void wgmma_wait(int pending, Site s);
@@ -87,6 +98,7 @@ void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order o, S
 void atomic_end(const void *p, size_t bytes, bool write, Order o, Scope sc);
 void fence(Scope sc);
 void nanosleep();
+void poll(Site s); // lets other threads go on
 
 float half_to_float(uint16_t h);
 uint16_t float_to_half(float f);
@@ -95,4 +107,6 @@ inline float bf16_to_float(uint16_t h) {
   return __builtin_bit_cast(float, u);
 }
 uint16_t float_to_bf16(float f);
+uint16_t double_to_half(double d); // rounds once
+uint16_t double_to_bf16(double d);
 } // namespace emu

@@ -1,0 +1,208 @@
+// Matrix instructions of a warp: ldmatrix, stmatrix, mma.sync.
+#include "engine.h"
+
+namespace emu {
+// ---- warp matrices: lane l's address is row l % 8 of matrix l / 8 ----
+struct Tiles {
+  u32 *regs;
+  const u32 *in;
+  int count;
+  bool trans, store;
+  Address at;
+  u32 pc;
+};
+/// These instructions need their whole warp; a lane that has ended leaves a hole.
+static bool whole(const Meeting &m) {
+  if (m.arrived == ~0u)
+    return true;
+  const u32 pc = site_pc(m.site);
+  report("collective",
+         format("%s without the lanes %08x of its warp: ", m.what, ~m.arrived) + where(pc), pc);
+  return false;
+}
+static void run_tiles(Meeting &m) {
+  if (!whole(m))
+    return;
+  Tiles &first = *static_cast<Tiles *>(m.args[0]);
+  for (int i = 0; i < first.count; ++i) {
+    u16 e[8][8];
+    if (first.store)
+      for (int l = 0; l < 32; ++l) {
+        const u32 v = static_cast<Tiles *>(m.args[l])->in[i];
+        for (int k = 0; k < 2; ++k)
+          (first.trans ? e[l % 4 * 2 + k][l / 4] : e[l / 4][l % 4 * 2 + k]) = u16(v >> 16 * k);
+      }
+    for (int r = 0; r < 8; ++r) {
+      Thread *t = m.threads[i * 8 + r];
+      Tiles &x = *static_cast<Tiles *>(m.args[i * 8 + r]);
+      if (x.at % 16)
+        report("misaligned", format("%s row at %s: ", m.what, describe(x.at).c_str()) + where(x.pc),
+               x.pc);
+      Thread *was = current;
+      current = t; // the row's access belongs to the lane that gave its address
+      generic_access(x.at, 16, first.store, x.pc);
+      current = was;
+      if (!device_address(x.at))
+        continue;
+      if (first.store)
+        std::memcpy(reinterpret_cast<void *>(x.at), e[r], 16);
+      else
+        std::memcpy(e[r], reinterpret_cast<void *>(x.at), 16);
+    }
+    if (!first.store)
+      for (int l = 0; l < 32; ++l) {
+        u32 v = 0;
+        for (int k = 0; k < 2; ++k)
+          v |= u32(first.trans ? e[l % 4 * 2 + k][l / 4] : e[l / 4][l % 4 * 2 + k]) << 16 * k;
+        static_cast<Tiles *>(m.args[l])->regs[i] = v;
+      }
+  }
+}
+void ldmatrix(u32 *out, int count, bool trans, u32 at, Site s) {
+  Tiles x{out, nullptr, count, trans, false, shared_to_generic(at), site_pc(s)};
+  if (current->fences)
+    touch_registers(out, size_t(count) * 4, x.pc, "write");
+  meet_warp("ldmatrix", ~0u, s, &x, run_tiles);
+}
+void stmatrix(const u32 *in, int count, bool trans, u32 at, Site s) {
+  Tiles x{nullptr, in, count, trans, true, shared_to_generic(at), site_pc(s)};
+  if (current->fences)
+    touch_registers(in, size_t(count) * 4, x.pc, "read");
+  meet_warp("stmatrix", ~0u, s, &x, run_tiles);
+}
+
+// ---- mma.sync ----
+// In all shapes lane l stands for row l / 4 (and, with 16 rows, 8 below) of A and of the sum, and
+// for column l / 4 of B. Along k each of its 32-bit registers holds neighbours, from (l % 4) times
+// as many on; the next registers go on 4 times as many further. The sum's are columns 2 (l % 4) and
+// the next.
+namespace {
+int bits_of(Element e) {
+  switch (e) {
+  case Element::f16:
+  case Element::bf16:
+    return 16;
+  case Element::f64:
+    return 64;
+  case Element::e4m3:
+  case Element::e5m2:
+  case Element::s8:
+  case Element::u8:
+    return 8;
+  case Element::s4:
+  case Element::u4:
+    return 4;
+  default:
+    return 32;
+  }
+}
+float small_value(u32 bits, int exponent_bits, int mantissa_bits, bool ieee) {
+  const u32 mantissa = bits & ((1u << mantissa_bits) - 1);
+  const u32 exponent = bits >> mantissa_bits & ((1u << exponent_bits) - 1);
+  const bool top = exponent == (1u << exponent_bits) - 1;
+  const float sign = bits >> (exponent_bits + mantissa_bits) & 1 ? -1.0f : 1.0f;
+  if (top && (ieee || mantissa == (1u << mantissa_bits) - 1))
+    return mantissa ? __builtin_nanf("") : sign * __builtin_inff();
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const float fraction = float(mantissa) / float(1 << mantissa_bits) + (exponent ? 1.0f : 0.0f);
+  return sign * __builtin_ldexpf(fraction, int(exponent ? exponent : 1) - bias);
+}
+template <class T> T element(const void *fragment, int i, Element e) {
+  const auto *bytes = static_cast<const u8 *>(fragment);
+  u16 half;
+  u32 word;
+  double wide;
+  switch (e) {
+  case Element::f16:
+  case Element::bf16:
+    std::memcpy(&half, bytes + 2 * i, 2);
+    return T(table(e == Element::bf16)[half]);
+  case Element::tf32: // the low 13 bits are not looked at
+    std::memcpy(&word, bytes + 4 * i, 4);
+    return T(__builtin_bit_cast(float, word & 0xffffe000));
+  case Element::f64:
+    std::memcpy(&wide, bytes + 8 * i, 8);
+    return T(wide);
+  case Element::e4m3:
+    return T(small_value(bytes[i], 4, 3, false));
+  case Element::e5m2:
+    return T(small_value(bytes[i], 5, 2, true));
+  case Element::s8:
+    return T(int8_t(bytes[i]));
+  case Element::u8:
+    return T(bytes[i]);
+  case Element::s4:
+    return T(int8_t(u8(bytes[i / 2] >> 4 * (i % 2)) << 4) >> 4);
+  case Element::u4:
+    return T(bytes[i / 2] >> 4 * (i % 2) & 15);
+  default:
+    return T(0);
+  }
+}
+struct Mma {
+  const Product *product;
+  void *c;
+  const void *a, *b;
+};
+// Sums in T: float for floats (the hardware keeps some bits more or fewer), unsigned for integers,
+// which wrap.
+template <class T> void multiply(const Product &p, const T *a, const T *b, T *c) {
+  for (int m = 0; m < p.m; ++m)
+    for (int k = 0; k < p.k; ++k) {
+      const T x = a[m * p.k + k];
+      const T *row = b + k * 8;
+      T *sum = c + m * 8;
+      for (int n = 0; n < 8; ++n)
+        sum[n] += x * row[n];
+    }
+}
+template <class T> void run_mma(Meeting &meeting) {
+  const Product &p = *static_cast<Mma *>(meeting.args[0])->product;
+  static T a[16 * 64], b[64 * 8], c[16 * 8];
+  const int together = bits_of(p.a) >= 32 ? 1 : 32 / bits_of(p.a);
+  const int rows = p.m / 8, steps = p.k / (4 * together);
+  const auto sum_at = [&](int lane, int i) {
+    return (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2;
+  };
+  for (int l = 0; l < 32; ++l) {
+    const Mma &x = *static_cast<Mma *>(meeting.args[l]);
+    for (int s = 0; s < steps; ++s)
+      for (int j = 0; j < together; ++j) {
+        const int k = (s * 4 + l % 4) * together + j;
+        for (int r = 0; r < rows; ++r)
+          a[(l / 4 + r * 8) * p.k + k] = element<T>(x.a, (s * rows + r) * together + j, p.a);
+        b[k * 8 + l / 4] = element<T>(x.b, s * together + j, p.b);
+      }
+    for (int i = 0; i < 2 * rows; ++i)
+      if (p.c == Element::f16)
+        c[sum_at(l, i)] = element<T>(x.c, i, p.c);
+      else
+        std::memcpy(&c[sum_at(l, i)], static_cast<const T *>(x.c) + i, sizeof(T));
+  }
+  multiply(p, a, b, c);
+  for (int l = 0; l < 32; ++l) {
+    const Mma &x = *static_cast<Mma *>(meeting.args[l]);
+    for (int i = 0; i < 2 * rows; ++i)
+      if (p.c == Element::f16)
+        static_cast<u16 *>(x.c)[i] = float_to_half(float(c[sum_at(l, i)]));
+      else
+        std::memcpy(static_cast<T *>(x.c) + i, &c[sum_at(l, i)], sizeof(T));
+  }
+}
+} // namespace
+void mma(const Product &product, void *c, const void *a, const void *b, Site s) {
+  Mma x{&product, c, a, b};
+  if (current->fences) {
+    const u32 pc = site_pc(s);
+    touch_registers(c, size_t(product.m / 4 * bits_of(product.c) / 8), pc, "write");
+  }
+  meet_warp("mma.sync", ~0u, s, &x, [](Meeting &m) {
+    if (!whole(m))
+      return;
+    const Element kind = static_cast<Mma *>(m.args[0])->product->c;
+    kind == Element::f64   ? run_mma<double>(m)
+    : kind == Element::s32 ? run_mma<u32>(m)
+                           : run_mma<float>(m);
+  });
+}
+} // namespace emu

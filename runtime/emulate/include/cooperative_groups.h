@@ -1,0 +1,3 @@
+// Grid barriers are the runtime's own (device/barrier.h); emitted files name nothing of this
+// header.
+#pragma once
