@@ -52,6 +52,8 @@ void execAugAssign(Elaborator &e, const ast::AugAssign &stmt) {
     Value base = e.eval(*attr->value);
     Value old = e.attribute(base, attr->attr.id, attr->attr.range, attr->range);
     Value right = e.eval(*stmt.value);
+    if (old.isError() || right.isError())
+      return;
     Value result = e.binary(stmt.op, old, right, stmt.target->range, stmt.value->range, stmt.range);
     e.setAttribute(base, attr->attr.id, pin(e, result, attr->attr.id, stmt.range),
                    stmt.target->range);

@@ -206,21 +206,21 @@ Value macro(Elaborator &e, CallArgs &args) {
 
 // Keywords of jit, autotune and compile. Those without a use here concern running under Python:
 // measuring, checking, caching.
-enum class Keyword : std::uint8_t { OutIdx, PassConfigs, Configs, OfPython };
+enum class Keyword : std::uint8_t { OutIdx, PassConfigs, Configs, OfPython, Ignored };
 const std::map<std::string_view, Keyword> &jitKeywords() {
   static const std::map<std::string_view, Keyword> table = {
       {"out_idx", Keyword::OutIdx},
       {"pass_configs", Keyword::PassConfigs},
       {"configs", Keyword::Configs},
       {"func", Keyword::OfPython},
-      {"target", Keyword::OfPython},
+      {"target", Keyword::Ignored},
       {"target_host", Keyword::OfPython},
       {"execution_backend", Keyword::OfPython},
       {"backend", Keyword::OfPython},
       {"mode", Keyword::OfPython},
       {"verbose", Keyword::OfPython},
       {"debug_root_path", Keyword::OfPython},
-      {"compile_flags", Keyword::OfPython},
+      {"compile_flags", Keyword::Ignored},
       {"warmup", Keyword::OfPython},
       {"rep", Keyword::OfPython},
       {"timeout", Keyword::OfPython},
@@ -270,6 +270,10 @@ void readOptions(Elaborator &e, CallArgs &args, JitOptions &options) {
       options.configsRange = keyword.range;
       break;
     case Keyword::OfPython:
+      break;
+    case Keyword::Ignored: // said by --target, or to the compiler of the emitted file
+      if (!keyword.value.isNone() && !keyword.value.isPoison())
+        e.report(diag::OptionIgnored, keyword.nameRange, "`" + keyword.name + "`");
       break;
     }
   }

@@ -140,6 +140,15 @@ const Define *Elaborator::findDefine(std::string_view name) {
   return found;
 }
 
+const Define *Elaborator::findDefine(std::string_view name, std::string_view owner) {
+  for (const Define &define : parts->defines)
+    if (define.name == name && define.kernel == owner) {
+      define.used = true;
+      return &define;
+    }
+  return nullptr;
+}
+
 Value Elaborator::overrideGlobal(const std::string &name, const Value &value) {
   switch (value.kind()) {
   case ValueKind::None:

@@ -185,6 +185,8 @@ public:
   // ---- Values given on the command line
   /// The -D for a name, for the kernel being elaborated; null if there is none. Marks it used.
   const Define *findDefine(std::string_view name);
+  /// The -D OWNER.NAME, such as `A.strides` of a tensor.
+  const Define *findDefine(std::string_view name, std::string_view owner);
   /// What a global of a file is bound to: the -D of its name, if there is one, else `value`.
   Value overrideGlobal(const std::string &name, const Value &value);
 

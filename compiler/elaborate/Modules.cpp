@@ -95,7 +95,7 @@ ModuleObject *loadFile(Elaborator &e, const Found &found, const std::string &dot
   std::string error;
   auto file = e.sources.load(found.path, error);
   if (!file) {
-    e.report(diag::ImportUnreadable, range, found.path, error);
+    e.report(diag::CannotRead, range, found.path, error);
     return nullptr;
   }
   module->file = *file;

@@ -44,6 +44,20 @@ void runtimeIf(Elaborator &e, const ast::If &node, const Value &condition) {
   e.runtimeBranches(arms);
 }
 
+// Whether the statements leave the loop that they stand in.
+static bool leavesLoop(const ast::Block &block) {
+  for (const ast::Stmt *s : block) {
+    if (s->is<ast::Break>() || s->is<ast::Return>())
+      return true;
+    if (auto *branch = s->as<ast::If>();
+        branch && (leavesLoop(branch->body) || leavesLoop(branch->orelse)))
+      return true;
+    if (auto *with = s->as<ast::With>(); with && leavesLoop(with->body))
+      return true;
+  }
+  return false;
+}
+
 Flow kernelWhile(Elaborator &e, const ast::While &node) {
   if (!node.orelse.empty()) {
     e.report(diag::LoopElse, node.orelse.front()->range);
@@ -73,6 +87,8 @@ Flow kernelWhile(Elaborator &e, const ast::While &node) {
     e.builder().block().pop_back();
     return Flow::Next;
   }
+  if (known && !leavesLoop(node.body))
+    e.report(diag::EndlessLoop, node.test->range);
   LoopScope loop(e, true);
   e.builder().in(stmt.body, [&] { e.runtimeLoop([&] { e.execBlock(node.body); }); });
   return Flow::Next;

@@ -30,6 +30,14 @@ Value declareTensor(Elaborator &e, const std::string &name, const TensorType &ty
     shape = {e.context.integer(Scalar::Int64, std::int64_t(1) << 40)};
   ir::Buffer &b = f.addBuffer(name, type.dtype, ir::Scope::Global, shape, range);
   b.strides = type.strides;
+  // -D A.strides=dynamic: every stride but the last is an argument, as in BLAS.
+  if (const Define *define = e.findDefine("strides", name);
+      define && define->dynamic && b.strides.empty() && !pointer) {
+    for (std::size_t i = 0; i + 1 < shape.size(); ++i)
+      b.strides.push_back(
+          e.context.var(name + "_stride" + std::to_string(i), DType(Scalar::Int64)));
+    b.strides.push_back(e.context.integer(DType(Scalar::Int64), 1));
+  }
   f.params.push_back({&b, {}, name, range});
   if (!pointer)
     return Value::buffer(&b);

@@ -284,6 +284,18 @@ TEST_CASE("assumptions are constraints") {
   CHECK(Built(eager, options).text().ends_with("TL1091"));
 }
 
+TEST_CASE("-D A.strides=dynamic makes the strides arguments") {
+  Built built(eager, with({"block=16", "A.strides=dynamic"}));
+  CHECK(built.diagnostics.errorCount() == 0);
+  REQUIRE(built.result.functions.size() == 1);
+  const ir::Function &f = *built.result.functions[0];
+  REQUIRE(f.dims.size() == 3);
+  CHECK(f.dims[2].isStride);
+  CHECK(f.dims[2].name == "A_stride0");
+  CHECK(f.params[0].buffer->strides.size() == 2);
+  CHECK(Built(eager, with({"block=16", "Q.strides=dynamic"})).text().ends_with("TL1081"));
+}
+
 TEST_CASE("the host part is parsed and never executed") {
   std::string host = lazy + R"(
 import torch, argparse
