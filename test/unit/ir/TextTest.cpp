@@ -97,6 +97,7 @@ TEST_CASE("every statement keeps every field") {
       "load %x: f16x4 = %s[%tx, 0] if(%tx < 4)",
       "load %x = %s![%tx]",
       "store %s[%tx, 3] = 0.25 if(%tx == 0)",
+      "op 4: store %s[%tx, 3] = 0.25",
       "atomic add %B[%tx] value(1.0) if(%tx < 4) order(acq_rel) scope(system) result(%old)",
       "atomic compare_exchange %B[0] value(1.0) compare(2.0) order(seq_cst)",
       "atomic load %B[0] result(%old)",
