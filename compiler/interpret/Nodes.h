@@ -138,6 +138,12 @@ struct BarrierNode : Node {
   const ir::BarrierStmt *barrier = nullptr;
   Ref id, count, mask, value, result;
   void run(Group &group) override;
+
+private:
+  void ofWarp(Group &group);
+  void ofBlock(Group &group);
+  void ofSome(Group &group);
+  void ofBlocks(Group &group);
 };
 
 struct MbarNode : Node {

@@ -53,91 +53,105 @@ void await(Group &group, BarrierState &b, std::uint64_t generation,
 
 } // namespace
 
-void BarrierNode::run(Group &group) {
+namespace {
+
+std::int64_t voteResult(Vote vote, std::int64_t count, std::int64_t total) {
+  return vote == Vote::Count ? count : vote == Vote::And ? count == total : count > 0;
+}
+
+} // namespace
+
+/// The group is one warp, or runs in step anyway: only order and the vote are left.
+void BarrierNode::ofWarp(Group &group) {
+  Lanes &lanes = group.lanes;
+  group.tick();
+  if (!result.isSet())
+    return;
+  std::unordered_map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> votes;
+  for (std::uint32_t lane : lanes.active) {
+    auto &[count, total] = votes[group.threadOf(lane) / 32];
+    count += value.isSet() && lanes.get(value, lane).i != 0;
+    ++total;
+  }
+  for (std::uint32_t lane : lanes.active) {
+    auto [count, total] = votes[group.threadOf(lane) / 32];
+    lanes.at(result)[lane].i = voteResult(barrier->vote, count, total);
+  }
+}
+
+void BarrierNode::ofBlock(Group &group) {
   Lanes &lanes = group.lanes;
   BlockState &block = group.block;
-  if (value.isSet() && barrier->scope != BarrierScope::Warp)
-    for (std::uint32_t lane : lanes.active)
-      block.barrier.counted += lanes.get(value, lane).i != 0;
+  BarrierState &b = block.barrier;
+  std::int64_t yes = 0;
+  for (std::uint32_t lane : lanes.active)
+    yes += value.isSet() && lanes.get(value, lane).i != 0;
   auto give = [&](std::int64_t count, std::int64_t total) {
-    if (!result.isSet())
-      return;
-    std::int64_t v = barrier->vote == Vote::Count ? count
-                     : barrier->vote == Vote::And ? count == total
-                                                  : count > 0;
     for (std::uint32_t lane : lanes.active)
-      (lanes.at(result) + (result.isUniform() ? 0 : lane))->i = v;
+      if (result.isSet())
+        lanes.at(result)[lane].i = voteResult(barrier->vote, count, total);
   };
-  switch (barrier->scope) {
-  case BarrierScope::Warp: {
-    // The group is one warp, or runs in step anyway: only order and the vote are left.
-    group.tick();
-    std::unordered_map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> votes;
-    for (std::uint32_t lane : lanes.active) {
-      auto &[count, total] = votes[group.threadOf(lane) / 32];
-      count += value.isSet() && lanes.get(value, lane).i != 0;
-      ++total;
-    }
-    if (result.isSet())
-      for (std::uint32_t lane : lanes.active) {
-        auto [count, total] = votes[group.threadOf(lane) / 32];
-        (lanes.at(result) + lane)->i = barrier->vote == Vote::Count ? count
-                                       : barrier->vote == Vote::And ? count == total
-                                                                    : count > 0;
-      }
-    return;
-  }
-  case BarrierScope::Block: {
-    // In step, a barrier in a branch that others do not take is never completed by them.
-    if (group.isDiverged()) {
-      group.expectAll();
-      return give(block.barrier.counted, static_cast<std::int64_t>(lanes.active.size()));
-    }
-    auto expected = [&block] { return block.live; };
-    std::uint64_t generation = block.barrier.generation;
-    if (barrier->mode != BarrierMode::Wait)
-      arrive(group, block.barrier, block.live);
-    group.tick();
-    if (barrier->mode != BarrierMode::Arrive)
-      await(group, block.barrier, generation, expected, "the block's barrier");
-    return give(block.barrier.resultCount, block.live);
-  }
-  case BarrierScope::Named: {
-    std::int64_t number = group.uniformValue(id, DType(Scalar::Int32), "the barrier").i;
-    std::int64_t threads = group.uniformValue(count, DType(Scalar::Int32), "the count").i;
-    BarrierState &b = block.named[number];
-    std::uint64_t generation = b.generation;
-    if (barrier->mode != BarrierMode::Wait)
-      arrive(group, b, threads);
-    group.tick();
-    if (barrier->mode != BarrierMode::Arrive)
-      await(
-          group, b, generation, [threads] { return threads; }, "barrier " + std::to_string(number));
-    return;
-  }
-  case BarrierScope::Cluster:
-  case BarrierScope::Grid: {
-    // One barrier for all blocks concerned: that of the first.
-    BlockState &first = barrier->scope == BarrierScope::Grid ? *group.machine.allBlocks.front()
-                                                             : *block.cluster.front();
-    BarrierState &b = first.named[-1];
-    const std::vector<BlockState *> *blocks =
-        barrier->scope == BarrierScope::Grid ? &group.machine.allBlocks : &first.cluster;
-    auto expected = [blocks] {
-      std::int64_t live = 0;
-      for (const BlockState *each : *blocks)
-        live += each->live;
-      return live;
-    };
+  // In step, a barrier in a branch that others do not take is never completed by them.
+  if (group.isDiverged()) {
     group.expectAll();
-    std::uint64_t generation = b.generation;
-    if (barrier->mode != BarrierMode::Wait)
-      arrive(group, b, expected());
-    group.tick();
-    if (barrier->mode != BarrierMode::Arrive)
-      await(group, b, generation, expected, "the barrier of all blocks");
-    return;
+    return give(yes, static_cast<std::int64_t>(lanes.active.size()));
   }
+  b.counted += yes;
+  std::uint64_t generation = b.generation;
+  if (barrier->mode != BarrierMode::Wait)
+    arrive(group, b, block.live);
+  group.tick();
+  if (barrier->mode != BarrierMode::Arrive)
+    await(
+        group, b, generation, [&block] { return block.live; }, "the block's barrier");
+  give(b.resultCount, block.live);
+}
+
+void BarrierNode::ofSome(Group &group) {
+  std::int64_t number = group.uniformValue(id, DType(Scalar::Int32), "the barrier").i;
+  std::int64_t threads = group.uniformValue(count, DType(Scalar::Int32), "the count").i;
+  BarrierState &b = group.block.named[number];
+  std::uint64_t generation = b.generation;
+  if (barrier->mode != BarrierMode::Wait)
+    arrive(group, b, threads);
+  group.tick();
+  if (barrier->mode != BarrierMode::Arrive)
+    await(
+        group, b, generation, [threads] { return threads; }, "barrier " + std::to_string(number));
+}
+
+/// One barrier for all blocks concerned: that of the first.
+void BarrierNode::ofBlocks(Group &group) {
+  const std::vector<BlockState *> *blocks = barrier->scope == BarrierScope::Grid
+                                                ? &group.machine.allBlocks
+                                                : &group.block.cluster.front()->cluster;
+  BarrierState &b = blocks->front()->named[-1];
+  auto expected = [blocks] {
+    std::int64_t live = 0;
+    for (const BlockState *each : *blocks)
+      live += each->live;
+    return live;
+  };
+  group.expectAll();
+  std::uint64_t generation = b.generation;
+  if (barrier->mode != BarrierMode::Wait)
+    arrive(group, b, expected());
+  group.tick();
+  if (barrier->mode != BarrierMode::Arrive)
+    await(group, b, generation, expected, "the barrier of all blocks");
+}
+
+void BarrierNode::run(Group &group) {
+  switch (barrier->scope) {
+  case BarrierScope::Warp:
+    return ofWarp(group);
+  case BarrierScope::Block:
+    return ofBlock(group);
+  case BarrierScope::Named:
+    return ofSome(group);
+  case BarrierScope::Cluster:
+  case BarrierScope::Grid:
+    return ofBlocks(group);
   }
 }
 
