@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Compiles programs of tile kernels for GPUs and runs them on the emulator: tools/emulate.sh.
+
+  run.py --tlc PATH [--target sm80] [--work FOLDER] [--jobs 2] [NAME...]
+
+Every program checks its own numbers; a report of the emulator makes a launch fail. Each is run with
+asynchronous work done early, late, and in an order by seed; a failing run is printed with what repeats it.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = ROOT / "test" / "exec"
+SAMPLES = ROOT / "samples"
+
+
+class Program:
+    """A host program with its kernels; `runs` are its argument lists."""
+
+    def __init__(self, name, kernels, host, runs=((),)):
+        self.name, self.kernels, self.host, self.runs = name, kernels, host, runs
+
+
+def sample(name, *files, runs=((),)):
+    folder = SAMPLES / name
+    return Program(name, [folder / f for f in ("kernel.tl", *files)], folder / "main.cpp", runs)
+
+
+def own(name):
+    return Program(name, [HERE / "kernels" / f"{name}.tl"], HERE / f"{name}.cpp")
+
+
+# Sizes of gemm: no round of the loop, one, two, as many as the pipeline has stages; edges that no
+# vector divides.
+GEMMS = [(8, 16, 0), (16, 8, 32), (129, 64, 64), (64, 136, 96), (1, 1, 1), (33, 70, 45), (130, 131, 130)]
+
+PROGRAMS = [
+    sample("vector_add"),
+    sample("softmax"),
+    sample("rmsnorm"),
+    sample("gemv"),
+    sample("gemm", "eager.tl", runs=[(), *(tuple(map(str, s)) for s in GEMMS)]),
+    sample("splitk_gemm"),
+    sample("dequant_gemm"),
+    sample("flash_attention"),
+    own("pipelines"),
+    own("products"),
+    own("tiles"),
+]
+
+
+def call(command, where, settings=None, limit=300):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("EMU_")}
+    environment.update(settings or {})
+    done = subprocess.run(command, cwd=where, env=environment, text=True, errors="replace", timeout=limit,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def build(program, options, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    emitted = []
+    for kernel in program.kernels:
+        code, text = call([options.tlc, kernel, f"--target={options.target}", "-o", f"{kernel.stem}.cu"], folder)
+        if code:
+            return text
+        emitted.append(f"{kernel.stem}.cu")
+    code, text = call([ROOT / "tools" / "emulate.sh", "-DSAMPLE_CUDA", f"-I{SAMPLES / 'common'}", "-I.",
+                       program.host, *emitted, "-o", "run"], folder,
+                      {"TLC_EMULATE_CACHE": str(options.work / "cache")})
+    return text if code else ""
+
+
+def check(program, options):
+    started = time.monotonic()
+    folder = options.work / options.target / program.name
+    failure = build(program, options, folder)
+    if failure:
+        return program.name, failure, 0
+    built = time.monotonic()
+    seed = random.randrange(1, 1 << 30)
+    for arguments in program.runs:
+        for mode in ("early", "late", "random"):
+            settings = {"EMU_MODE": mode, "EMU_SEED": str(seed), "TLC_SAMPLE_SEED": str(seed)}
+            code, text = call(["./run", *arguments], folder, settings)
+            # A report may be a warning, which does not fail the launch; these programs have none.
+            if code or "emu: " in text:
+                again = " ".join([*(f"{k}={v}" for k, v in settings.items()), f"{folder}/run", *arguments])
+                return program.name, f"exit status {code} of {again}\n{text[-6000:]}", 0
+            if mode == "late" and program.name == "gemm" and not arguments:
+                break  # the largest one: two schedules will do
+    ended = time.monotonic()
+    return program.name, "", f"{built - started:.1f} s to compile, {ended - built:.1f} s to run"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tlc", type=pathlib.Path, default=ROOT / "build" / "bin" / "tlc")
+    parser.add_argument("--target", default="sm80")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "test-exec")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    options.tlc, options.work = options.tlc.resolve(), options.work.resolve()
+    chosen = [p for p in PROGRAMS if not options.names or p.name in options.names]
+    unknown = set(options.names) - {p.name for p in chosen}
+    if unknown:
+        sys.exit(f"no program {', '.join(sorted(unknown))}")
+    # The first one builds the emulator's library, for which the others would wait anyway.
+    results = [check(chosen[0], options)]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        results += pool.map(lambda p: check(p, options), chosen[1:])
+    failed = 0
+    for name, failure, times in results:
+        print(f"{name:16} {'FAILED' if failure else 'ok'}  {failure or times}")
+        failed += bool(failure)
+    print(f"{len(results) - failed} of {len(results)} programs for {options.target}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
