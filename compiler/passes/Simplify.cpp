@@ -129,6 +129,11 @@ private:
     return e;
   }
 
+  static bool isPowerOfTwo(Expr e) {
+    auto c = e.constant();
+    return c && *c > 0 && (*c & (*c - 1)) == 0;
+  }
+
   /// x // c and x % c of non-negative x, as C has them.
   Expr truncated(Expr e) {
     if (!e || e->operands.empty())
@@ -141,8 +146,10 @@ private:
     Expr result = operands == e->operands ? e : remade(e, operands);
     bool isFloor = e.kind() == ExprKind::Binary &&
                    (e->binaryOp() == BinaryOp::FloorDiv || e->binaryOp() == BinaryOp::FloorMod);
-    if (isFloor && !e.dtype().isVector() && ranges.nonNegative(e->operands[0]) &&
-        ranges.interval(e->operands[1]).lo > 0)
+    // By powers of two shifts and masks are right for any sign and cheaper than what C makes of
+    // signed division.
+    if (isFloor && !e.dtype().isVector() && !isPowerOfTwo(e->operands[1]) &&
+        ranges.nonNegative(e->operands[0]) && ranges.interval(e->operands[1]).lo > 0)
       result = context.binary(e->binaryOp() == BinaryOp::FloorDiv ? BinaryOp::TruncDiv
                                                                   : BinaryOp::TruncMod,
                               operands[0], operands[1]);
