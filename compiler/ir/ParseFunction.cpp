@@ -1,5 +1,6 @@
 // Functions from their text.
 #include "ir/Reader.h"
+#include "support/Check.h"
 
 namespace tlc::ir {
 namespace text {
@@ -214,6 +215,9 @@ std::vector<std::unique_ptr<Function>> parse(Context &context, std::string_view 
       functions.push_back(reader.readFunction());
     while (!reader.atEnd());
   } catch (const text::ParseStopped &) {
+    functions.clear();
+  } catch (const InternalError &error) { // what an expression cannot be made of
+    diagnostics.report(diag::IrMalformed, reader.here(), error.message());
     functions.clear();
   }
   return functions;

@@ -21,6 +21,7 @@ public:
       : in(context, source, diagnostics, file) {}
 
   bool atEnd() const { return in.at(TokenKind::End); }
+  SourceRange here() const { return in.here(); }
   std::unique_ptr<Function> readFunction();
 
   // ---- Mandatory parts

@@ -280,3 +280,29 @@ TEST_CASE("a name lives to the end of its block") {
   Parsed again(inKernel("    if %tx < 1 {\n      let %x = 1 + %tx\n    }\n    let %x = %tx + 1\n"));
   CHECK(again.function);
 }
+
+TEST_CASE("damaged text gives an error, not a crash") {
+  const std::string text = inKernel(
+      "    map %i in 64, %j in 32 layout(reg(2:d1) thread(64:d0 16:d1*2) -> d0<64 d1<32) {\n"
+      "      load %x = %s@0[%i, %j] if(%i < 3) otherwise(0.5:f16)\n"
+      "      store %s[%i, %j] = f16.sat(f32(%x) * 2.0)\n    }\n"
+      "    call @f<f16, 2>(read %s[0, 0] : 4, \"text\") result(%r: u32)\n"
+      "    copy %A[%bx * 64 : +64, 0 : +32] -> %s check_low(0, 1)\n");
+  auto survives = [](const std::string &damaged) {
+    Context context;
+    DiagnosticEngine diagnostics;
+    auto f = parseFunction(context, damaged, diagnostics);
+    CHECK(static_cast<bool>(f) == diagnostics.diagnostics().empty());
+  };
+  for (std::size_t cut = 0; cut + 1 < text.size(); ++cut)
+    survives(text.substr(0, cut));
+  const char replacements[] = "%@(){}[]:+-<>0.\"x #";
+  for (std::size_t at = 0; at < text.size(); ++at)
+    for (char c : {replacements[at % 19], replacements[(at * 7 + 3) % 19]}) {
+      std::string damaged = text;
+      damaged[at] = c;
+      survives(damaged);
+    }
+  survives("func @k(%A: global f16[4]) {\n launch grid(1) {\n copy %A[0.5] -> %A[0.5]\n }\n}\n");
+  survives("func @k(%A: global f16[4]) {\n launch grid(1) {\n for %i in 0.5 .. 1.0 {\n }\n }\n}\n");
+}
