@@ -395,18 +395,22 @@ Outcome Units::build(const Unit &unit) {
   e.parts->callDepth = e.parts->exprDepth = 0;
   if (outcome == Outcome::Failed)
     result.functions.resize(built);
-  // An undecorated function that was not asked for may be host code through and through.
-  auto *function = unit.value.as<FunctionObject>();
-  bool plain = function && function->role == FunctionRole::Plain;
-  if (outcome == Outcome::Failed && plain && !unit.wanted && !givenSomething) {
-    bool host = true;
+  // What was not asked for and got nothing may need something, or be host code through and through.
+  if (outcome == Outcome::Failed && !unit.wanted && !givenSomething) {
+    bool host = true, missing = true;
     const auto &records = e.diagnostics.diagnostics();
-    for (std::size_t i = mark.records; i < records.size(); ++i)
-      host = host &&
-             (records[i].severity != Severity::Error || records[i].id == diag::UnknownValueDecides);
-    if (host) {
+    for (std::size_t i = mark.records; i < records.size(); ++i) {
+      if (records[i].severity != Severity::Error)
+        continue;
+      host = host && records[i].id == diag::UnknownValueDecides;
+      missing = missing && (records[i].id == diag::ExtentNotConstant ||
+                            records[i].id == diag::NoValidConfiguration);
+    }
+    auto *function = unit.value.as<FunctionObject>();
+    host = host && function && function->role == FunctionRole::Plain;
+    if (host || missing) {
       e.diagnostics.rollback(mark);
-      return Outcome::NoKernel;
+      return host ? Outcome::NoKernel : Outcome::LeftOut;
     }
   }
   return outcome;

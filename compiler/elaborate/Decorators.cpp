@@ -3,6 +3,8 @@
 #include "elaborate/Runtime.h"
 #include "support/Names.h"
 
+#include <algorithm>
+
 namespace tlc::elaborate {
 
 // ---- What kind of function it is
@@ -78,15 +80,53 @@ bool bodyIsKernel(const ast::FunctionDef &def) {
   });
 }
 
-bool definesKernel(const ast::FunctionDef &def) {
-  return anyStmt(def.body, [](const ast::Stmt &s) {
-    auto *f = s.as<ast::FunctionDef>();
-    if (!f)
-      return false;
-    for (const ast::Expr *d : f->decorators)
-      if (isKernelDecorator(*d))
-        return true;
-    return definesKernel(*f);
+namespace {
+
+// Names that an expression reads, as far as a factory's `return` uses them: itself, arguments of
+// calls, items of tuples.
+bool mentions(const ast::Expr *e, const std::unordered_set<std::string> &names) {
+  if (!e)
+    return false;
+  if (auto *name = e->as<ast::Name>())
+    return names.contains(name->id);
+  if (auto *attr = e->as<ast::Attribute>())
+    return mentions(attr->value, names);
+  if (auto *call = e->as<ast::Call>()) {
+    bool any = mentions(call->func, names);
+    for (const ast::Expr *arg : call->args)
+      any = any || mentions(arg, names);
+    for (const ast::Keyword &keyword : call->keywords)
+      any = any || mentions(keyword.value, names);
+    return any;
+  }
+  if (auto *tuple = e->as<ast::Tuple>()) {
+    bool any = false;
+    for (const ast::Expr *item : tuple->elements)
+      any = any || mentions(item, names);
+    return any;
+  }
+  if (auto *choice = e->as<ast::IfExp>())
+    return mentions(choice->body, names) || mentions(choice->orelse, names);
+  return false;
+}
+
+} // namespace
+
+bool returnsKernel(const ast::FunctionDef &def) {
+  std::unordered_set<std::string> kernels;
+  return anyStmt(def.body, [&](const ast::Stmt &s) {
+    if (auto *f = s.as<ast::FunctionDef>()) {
+      bool decorated = std::any_of(f->decorators.begin(), f->decorators.end(),
+                                   [](const ast::Expr *d) { return isKernelDecorator(*d); });
+      if (decorated || returnsKernel(*f))
+        kernels.insert(f->name.id);
+    } else if (auto *assign = s.as<ast::Assign>()) {
+      if (mentions(assign->value, kernels))
+        for (const ast::Expr *target : assign->targets)
+          collectTargetNames(*target, kernels);
+    } else if (auto *result = s.as<ast::Return>())
+      return mentions(result->value, kernels);
+    return false;
   });
 }
 

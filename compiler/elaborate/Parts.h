@@ -87,8 +87,8 @@ std::optional<Value> functionAttribute(Elaborator &e, const Value &self, std::st
 /// prim_func, macro …: of T; jit, autotune, compile …: of tilelang. Nullopt if it is none of them.
 std::optional<Value> decoratorAttribute(Elaborator &e, std::string_view name);
 bool bodyIsKernel(const ast::FunctionDef &def);
-/// Whether a prim_func or a decorated kernel is defined somewhere inside.
-bool definesKernel(const ast::FunctionDef &def);
+/// Whether a prim_func or a decorated kernel defined inside is what the function returns.
+bool returnsKernel(const ast::FunctionDef &def);
 
 /// A kernel with its arguments: `matmul(1024, …)`, `tilelang.compile(prim, out_idx=…)`,
 /// AutoTuner.from_kernel(…).

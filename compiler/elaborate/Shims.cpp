@@ -69,15 +69,26 @@ std::string lowered(std::string_view name) {
   return out;
 }
 
-// PassConfigKey.TL_ENABLE_FAST_MATH is the text "tl.enable_fast_math".
-std::optional<Value> passConfigKey(Elaborator &e, ModuleObject &, std::string_view name) {
+// PassConfigKey.TL_ENABLE_FAST_MATH is a member with the value "tl.enable_fast_math".
+std::optional<Value> passConfigKey(Elaborator &e, ModuleObject &module, std::string_view name) {
   std::string key = lowered(name);
   for (std::string_view prefix : {"tl_", "tirx_", "tir_"})
     if (key.starts_with(prefix)) {
       key[prefix.size() - 1] = '.';
       break;
     }
-  return e.str(key);
+  Slot &cls = module.globals->slot("__class__");
+  if (!cls.bound) {
+    ClassObject *made = emptyClass(e, "PassConfigKey");
+    made->isEnum = true;
+    cls.value = Value::object(made);
+    cls.bound = true;
+  }
+  auto *member = e.heap.make<EnumMemberObject>();
+  member->cls = cls.value.as<ClassObject>();
+  member->name = std::string(name);
+  member->value = e.str(key);
+  return Value::object(member);
 }
 
 std::optional<Value> languageFallback(Elaborator &e, ModuleObject &module, std::string_view name) {
@@ -319,6 +330,12 @@ const std::map<std::string_view, Shim> &knownModules() {
 ModuleObject *Elaborator::shimModule(const std::string &dotted) {
   if (auto it = parts->shims.find(dotted); it != parts->shims.end())
     return it->second;
+  // The dialects share one vocabulary; what a target cannot do is said where it is used.
+  static const std::set<std::string_view> dialects = {
+      "tilelang.cuda.language", "tilelang.rocm.language", "tilelang.cpu.language",
+      "tilelang.metal.language", "tilelang.webgpu.language"};
+  if (dialects.contains(dotted))
+    return shimModule("tilelang.language");
   Shim shim;
   if (auto it = knownModules().find(dotted); it != knownModules().end())
     shim = it->second;

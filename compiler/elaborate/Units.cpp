@@ -20,7 +20,7 @@ bool isCandidate(const FunctionObject &function) {
   case FunctionRole::Macro:
     return false;
   case FunctionRole::Plain:
-    return function.def && !function.def->isAsync && definesKernel(*function.def);
+    return function.def && !function.def->isAsync && returnsKernel(*function.def);
   }
   return false;
 }
@@ -118,6 +118,8 @@ void Units::select(ModuleObject &module) {
   };
   if (e.options.kernels.empty()) {
     std::erase_if(units, isUsedUp);
+    if (units.size() == 1 && e.options.instantiations.empty())
+      units[0].wanted = true; // there is no doubt which one is meant
     return;
   }
   std::vector<Unit> chosen;

@@ -251,7 +251,27 @@ static bool equalTables(const Table &a, const Table &b, bool values) {
   return same;
 }
 
+// `class Mode(str, Enum)`: members are strings, too.
+static bool isStrMember(const Value &value) {
+  auto *member = value.as<EnumMemberObject>();
+  if (!member || !member->value.isStr())
+    return false;
+  if (member->cls->name == "PassConfigKey" || member->cls->name == "StrEnum")
+    return true;
+  for (const Value &base : member->cls->bases) {
+    auto *type = base.as<BuiltinObject>();
+    auto *cls = base.as<ClassObject>();
+    if ((type && type->name == "str") || (cls && cls->name == "StrEnum"))
+      return true;
+  }
+  return false;
+}
+
 bool equal(const Value &a, const Value &b) {
+  if (isStrMember(a) && b.isText())
+    return equalTexts(a.as<EnumMemberObject>()->value, b);
+  if (isStrMember(b) && a.isText())
+    return equalTexts(a, b.as<EnumMemberObject>()->value);
   if (a.isNumber() && b.isNumber())
     return equalNumbers(a, b);
   if (a.isText() && b.isText())
@@ -363,9 +383,10 @@ std::size_t hash(const Value &value) {
     return out;
   }
   case ValueKind::EnumMember:
-    return value.as<EnumMemberObject>()->value.isNumber()
-               ? hashNumber(value.as<EnumMemberObject>()->value)
-               : std::hash<const void *>()(value.asObject());
+    if (value.as<EnumMemberObject>()->value.isNumber())
+      return hashNumber(value.as<EnumMemberObject>()->value);
+    return isStrMember(value) ? hash(value.as<EnumMemberObject>()->value)
+                              : std::hash<const void *>()(value.asObject());
   case ValueKind::Set:
     return value.as<SetObject>()->table.size();
   case ValueKind::Range:

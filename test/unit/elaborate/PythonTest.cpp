@@ -278,6 +278,8 @@ class Mode(enum.Enum):
     A = 1
     B = 'b'
     def both(self): return self.name + str(self.value)
+class Word(str, enum.Enum):
+    A = 'a'
 class Level(enum.IntEnum):
     LOW = enum.auto()
     HIGH = enum.auto()
@@ -319,6 +321,7 @@ p = Point(1, y=2)
       {"Mode['A'].both()", "'A1'"},
       {"[m.name for m in Mode]", "['A', 'B']"},
       {"Mode.A is Mode.A and Mode.A != Mode.B", "True"},
+      {"Word.A == 'a' and {'a': 1}[Word.A] == 1", "True"},
       {"Level.HIGH + 1", "3"},
       {"Level.LOW < Level.HIGH", "True"},
       {"isinstance(Mode.A, Mode)", "True"},
@@ -372,7 +375,9 @@ def add(a, b, c=0): return a + b + c
       {"tilelang.cdiv(7, 2)", "4"},
       {"tilelang.next_power_of_2(100)", "128"},
       {"tilelang.math.next_power_of_2(64)", "64"},
-      {"tilelang.PassConfigKey.TL_ENABLE_FAST_MATH", "'tl.enable_fast_math'"},
+      {"tilelang.PassConfigKey.TL_ENABLE_FAST_MATH.value", "'tl.enable_fast_math'"},
+      {"tilelang.PassConfigKey.TL_ENABLE_FAST_MATH == 'tl.enable_fast_math'", "True"},
+      {"{tilelang.PassConfigKey.TIR_NOALIAS: 1}[tilelang.PassConfigKey.TIR_NOALIAS]", "1"},
       {"torch.cuda.get_device_capability()", "(9, 0)"},
       {"torch.version.hip is None", "True"},
       {"math.sqrt(-1)", "TL1019 `math.sqrt` is not defined for -1"},

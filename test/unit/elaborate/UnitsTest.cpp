@@ -122,7 +122,8 @@ TEST_CASE("a lazy factory takes its arguments from -D and defaults") {
 TEST_CASE("what is missing is named") {
   Built asked(lazy, with({"M=64"}));
   CHECK(asked.messages() == "TL1082 kernel `copy` needs a value for `N`\n");
-  CHECK(Built(lazy).text() == "TL1083");
+  CHECK(Built(lazy).text() == "TL1082"); // the only kernel, so it is meant
+  CHECK(Built(lazy + eager).text() == "TL1083");
   CHECK(Built(lazy, with({}, {"copy"})).messages() ==
         "TL1082 kernel `copy` needs a value for `M`, `N`\n");
   CHECK(Built(lazy, with({}, {"copi"})).messages() ==
@@ -316,6 +317,26 @@ if __name__ == "__main__":
     main()
 )";
   CHECK(Built(host, with({"M=64", "N=64"})).text() == "copy(A:float16,64,64, B:float16,64,64!)");
+}
+
+TEST_CASE("functions that define kernels for themselves are no units") {
+  std::string tests = lazy + R"(
+def test_copy():
+    @T.prim_func
+    def main(A: T.Tensor((4,), "float32")):
+        with T.Kernel(1): A[0] = 1.0
+    kernel = tilelang.compile(main)
+    assert kernel.get_source().count("x") == 1
+def make():
+    def inner():
+        @T.prim_func
+        def main(A: T.Tensor((4,), "float32")):
+            with T.Kernel(1): A[0] = 1.0
+        return main
+    kernel = inner()
+    return tilelang.compile(kernel)
+)";
+  CHECK(Built(tests).text() == "make(A:float32,4) TL1092");
 }
 
 TEST_CASE("endless work ends with an error") {
