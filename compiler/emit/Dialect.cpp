@@ -167,11 +167,16 @@ MathSpelling cppMathName(MathFn fn, bool isDouble) {
   }
 }
 
-std::string cudaUnroll(std::int64_t factor) {
+std::string cudaHint(ir::ForKind kind, std::int64_t factor) {
+  if (kind != ir::ForKind::Unroll && kind != ir::ForKind::Vector)
+    return "";
   return factor > 0 ? "#pragma unroll " + std::to_string(factor) : "#pragma unroll";
 }
-std::string cppUnroll(std::int64_t factor) {
-  return factor > 0 ? "TLC_UNROLL(" + std::to_string(factor) + ")" : "TLC_UNROLL(64)";
+/// Registers are the compiler's business here; that iterations are independent it cannot know.
+std::string cppHint(ir::ForKind kind, std::int64_t factor) {
+  if (kind == ir::ForKind::Unroll && factor > 0)
+    return "TLC_UNROLL(" + std::to_string(factor) + ")";
+  return kind == ir::ForKind::Vector ? "TLC_INDEPENDENT" : "";
 }
 
 constexpr Dialect cuda = {
@@ -189,7 +194,7 @@ constexpr Dialect cuda = {
     {"tlc::fence_proxy_async()", "tlc::fence_mbarrier_init()", "tlc::wgmma_fence()",
      "__threadfence_block()", "__threadfence()", "__threadfence_system()"},
     cudaMathName,
-    cudaUnroll,
+    cudaHint,
 };
 
 // The runtime of HIP is still to be written; its spellings differ from CUDA's in the types only.
@@ -207,7 +212,7 @@ constexpr Dialect hip = {
     "",
     {"", "", "", "__threadfence_block()", "__threadfence()", "__threadfence_system()"},
     cudaMathName,
-    cudaUnroll,
+    cudaHint,
 };
 
 constexpr Dialect cpp = {
@@ -226,7 +231,7 @@ constexpr Dialect cpp = {
      "std::atomic_thread_fence(std::memory_order_seq_cst)",
      "std::atomic_thread_fence(std::memory_order_seq_cst)"},
     cppMathName,
-    cppUnroll,
+    cppHint,
 };
 
 } // namespace

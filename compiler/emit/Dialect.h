@@ -31,8 +31,9 @@ struct Dialect {
   std::string_view warpBarrier;              ///< function that takes a mask
   std::array<std::string_view, 6> fences; ///< by ir::FenceKind; runtime functions start with tlc::
   MathSpelling (*math)(ir::MathFn fn, bool isDouble);
-  /// "#pragma unroll" lines; `factor` 0: whole.
-  std::string (*unroll)(std::int64_t factor);
+  /// The line before a loop that says more about it: "#pragma unroll", "TLC_INDEPENDENT"; "" if
+  /// nothing need be said. `factor` 0: unrolled wholly.
+  std::string (*loopHint)(ir::ForKind kind, std::int64_t factor);
 };
 
 const Dialect &dialectOf(Family family);

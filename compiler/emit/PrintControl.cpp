@@ -120,11 +120,10 @@ void StmtPrinter::repeat(const WhileStmt &stmt) {
 }
 
 void StmtPrinter::loop(const ForStmt &stmt) {
-  if (stmt.kind == ForKind::Unroll || stmt.kind == ForKind::Vector) {
-    std::string pragma = dialect.unroll(stmt.unrollFactor);
-    if (dialect.family == Family::Cpu)
-      runtime.use("TLC_UNROLL");
-    line(pragma);
+  if (std::string hint = dialect.loopHint(stmt.kind, stmt.unrollFactor); !hint.empty()) {
+    if (hint.starts_with("TLC_"))
+      runtime.use(hint.substr(0, hint.find('(')));
+    line(hint);
   }
   std::string lo = exprs.print(stmt.lo);
   names.enter();

@@ -45,25 +45,19 @@ public:
 
   void argumentChecks() {
     bind(*unit.variants[0].function, "");
-    out.line("inline tlc_status " + symbol + "_check_arguments(const " + symbol + "_args &a) {");
-    {
-      auto inner = out.indent();
-      if (options.checks == CheckLevel::None) {
-        out.line("(void)a;");
-      } else {
-        for (const CParam &p : unit.interface.params)
-          if (p.kind == ParamKind::Size || p.kind == ParamKind::Stride)
-            checkSize(p);
-        for (const Constraint &constraint : unit.variants[0].function->constraints)
-          checkConstraint(constraint);
-        for (const CParam &p : unit.interface.params)
-          if (p.kind == ParamKind::Tensor)
-            checkTensor(p);
-      }
-      out.line("return TLC_OK;");
+    TextWriter body;
+    if (options.checks != CheckLevel::None) {
+      for (const CParam &p : unit.interface.params)
+        if (p.kind == ParamKind::Size || p.kind == ParamKind::Stride)
+          checkSize(p, body);
+      for (const Constraint &constraint : unit.variants[0].function->constraints)
+        checkConstraint(constraint, body);
+      for (const CParam &p : unit.interface.params)
+        if (p.kind == ParamKind::Tensor)
+          checkTensor(p, body);
     }
-    out.line("}");
-    out.line();
+    body.line("return TLC_OK;");
+    function("check_arguments", {}, body.str());
   }
 
   void plan(const Variant &variant) {
@@ -82,7 +76,7 @@ public:
                 (dialect.family == Family::Cpu ? "INT32_MAX, INT32_MAX" : "INT32_MAX, 65535") + ")",
             body);
     body.line("return TLC_OK;");
-    function("plan", planType() + " *plan", "", body.str());
+    function("plan", {"const tlc::device_limits &device", planType() + " *plan"}, body.str());
   }
 
   void start(const Variant &variant) {
@@ -97,7 +91,9 @@ public:
     }
     if (variant.kernels.empty())
       body.line("return TLC_OK;");
-    function("start", "const " + planType() + " &plan", "void *stream", body.str());
+    function("start",
+             {"const tlc::device_limits &device", "const " + planType() + " &plan", "void *stream"},
+             body.str());
   }
 
   std::string planType() const {
@@ -127,32 +123,29 @@ private:
       names.alias(constant.var, device + "multiprocessors");
   }
 
-  void returnOnError(const std::string &call) { returnOnError(call, out); }
   void returnOnError(const std::string &call, TextWriter &to) {
     writeWrapped(to, "if (tlc_status status = " + call + ")");
     auto inner = to.indent();
     to.line("return status;");
   }
 
-  /// One of the functions with arguments, device, and more; parameters that `body` does not mention
-  /// go without a name.
-  void function(const std::string &what, const std::string &third, const std::string &fourth,
+  /// One of the functions of the arguments and `more`; parameters that `body` does not mention go
+  /// without a name.
+  void function(const std::string &what, const std::vector<std::string> &more,
                 const std::string &body) {
     auto param = [&](const std::string &declared) {
       std::size_t at = declared.find_last_of(" *&") + 1;
-      std::string param = declared.substr(at);
-      bool used = false;
-      for (std::size_t i = 0; (i = body.find(param, i)) != body.npos; ++i)
-        used |= (i == 0 || !isWord(body[i - 1])) && !isWord(body[i + param.size()]);
-      std::string bare = declared.substr(0, at);
+      std::string name = declared.substr(at), bare = declared.substr(0, at);
+      for (std::size_t i = 0; (i = body.find(name, i)) != body.npos; ++i)
+        if ((i == 0 || !isWord(body[i - 1])) && !isWord(body[i + name.size()]))
+          return declared;
       while (bare.ends_with(' '))
         bare.pop_back();
-      return used ? declared : bare;
+      return bare;
     };
-    std::vector<std::string> items = {param("const " + symbol + "_args &a"),
-                                      param("const tlc::device_limits &device"), param(third)};
-    if (!fourth.empty())
-      items.push_back(param(fourth));
+    std::vector<std::string> items = {param("const " + symbol + "_args &a")};
+    for (const std::string &declared : more)
+      items.push_back(param(declared));
     writeLines(out, wrapList("inline tlc_status " + symbol + "_" + what + "(", items, ") {", 4));
     {
       auto inner = out.indent();
@@ -163,22 +156,23 @@ private:
   }
   static bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-  void checkSize(const CParam &p) {
+  void checkSize(const CParam &p, TextWriter &to) {
     std::string largest = p.var.dtype().bits() <= 32 ? "INT32_MAX" : "INT64_MAX";
     returnOnError(exprs.runtimeName("check_size") + "(" + name + ", " + quoted(p.name) + ", a." +
-                  p.name + ", " + largest + ")");
+                      p.name + ", " + largest + ")",
+                  to);
   }
 
-  void checkConstraint(const Constraint &constraint) {
+  void checkConstraint(const Constraint &constraint, TextWriter &to) {
     std::string said =
         constraint.text.empty() ? exprs.print(constraint.condition) : constraint.text;
-    out.line("if (!" + exprs.print(constraint.condition, Precedence::Primary) + ")");
-    auto inner = out.indent();
-    out.line("return " + exprs.runtimeName("fail") + "(TLC_ERR_SHAPE, " +
-             quoted(asFormat(symbol + ": needs " + said)) + ");");
+    to.line("if (!" + exprs.print(constraint.condition, Precedence::Primary) + ")");
+    auto inner = to.indent();
+    to.line("return " + exprs.runtimeName("fail") + "(TLC_ERR_SHAPE, " +
+            quoted(asFormat(symbol + ": needs " + said)) + ");");
   }
 
-  void checkTensor(const CParam &p) {
+  void checkTensor(const CParam &p, TextWriter &to) {
     std::string shape;
     for (Expr extent : p.buffer->shape)
       shape += (shape.empty() ? "" : ", ") + exprs.print(extent);
@@ -186,9 +180,10 @@ private:
       shape = "1";
     std::string head = "(" + name + ", " + quoted(p.name) + ", a." + p.name + ", {" + shape + "}";
     if (options.checks == CheckLevel::Cheap)
-      return returnOnError(exprs.runtimeName("check_pointer") + head + ")");
+      return returnOnError(exprs.runtimeName("check_pointer") + head + ")", to);
     returnOnError(exprs.runtimeName("check_tensor") + head + ", " + text(p.buffer->dtype.bits()) +
-                  ", " + text(p.buffer->alignment) + ")");
+                      ", " + text(p.buffer->alignment) + ")",
+                  to);
   }
 
   void workspacePart(const Buffer &buffer, std::size_t number, TextWriter &to) {

@@ -289,6 +289,11 @@ std::string StmtPrinter::moveText(const MoveStmt &stmt, bool &unconditional) {
   std::string to = address(stmt.target), from = address(stmt.source);
   std::string size = "<" + std::to_string(bytes) + ">(";
   bool async = stmt.async && (bytes == 4 || bytes == 8 || bytes == 16);
+  if (conditional && zeroFill && stmt.count == 1 && !async && !isPacked(dtype)) {
+    unconditional = true;
+    return lvalue(stmt.target) + " = " + exprs.print(stmt.predicate, Precedence::Or) + " ? " +
+           lvalue(stmt.source) + " : " + exprs.zero(dtype);
+  }
   if (conditional && zeroFill && power) {
     unconditional = true;
     return exprs.runtimeName(async ? "cp_async" : "copy_or_zero") + size + to + ", " + from + ", " +

@@ -24,6 +24,14 @@
 #define TLC_UNROLL(n)
 #endif
 
+//@ TLC_INDEPENDENT
+// The iterations of the loop that follows touch different memory.
+#if defined(__GNUC__) && !defined(__clang__)
+#define TLC_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define TLC_INDEPENDENT
+#endif
+
 namespace tlc {
 
 //@ narrow_once
