@@ -152,22 +152,25 @@ private:
     out.push_back(std::move(stmt));
   }
 
+  /// The nodes of a run, each piece of it that is in program order with the scalar nodes it needs
+  /// in their old places among them: so branches keep their nesting and what is bound stays
+  /// visible.
   void emitRun(Range run, const Iteration &iteration, Block &out) {
     Block content;
-    present.assign(body.nodes.size(), false);
-    openPath.clear();
-    Substitution map{{loop.var, iteration.value}};
-    for (std::size_t i = run.first; i < run.last; ++i) {
-      PipelineNode &current = node(i);
-      for (std::size_t need : current.needs) {
-        enter(body.nodes[need].guards);
-        if (present[need])
-          continue;
-        present[need] = true;
-        place(body.nodes[need], iteration, map, content);
+    while (run.first < run.last) {
+      std::size_t end = run.first + 1;
+      while (end < run.last && plan.order[end] > plan.order[end - 1])
+        ++end;
+      std::vector<bool> wanted(body.nodes.size(), false);
+      for (; run.first < end; ++run.first) {
+        wanted[plan.order[run.first]] = true;
+        for (std::size_t need : node(run.first).needs)
+          wanted[need] = true;
       }
-      enter(current.guards);
-      place(current, iteration, map, content);
+      Substitution map{{loop.var, iteration.value}};
+      for (std::size_t i = 0; i < body.nodes.size(); ++i)
+        if (wanted[i])
+          place(body.nodes[i], iteration, map, content);
     }
     if (content.empty())
       return;
@@ -182,25 +185,9 @@ private:
       out.push_back(std::move(stmt));
   }
 
-  /// Goes from the branches that are open to those of `path`; what was bound in a branch that is
-  /// left cannot be used any more.
-  void enter(const std::vector<Expr> &path) {
-    std::size_t common = 0;
-    while (common < path.size() && common < openPath.size() && path[common] == openPath[common])
-      ++common;
-    if (common < openPath.size())
-      for (std::size_t i = 0; i < present.size(); ++i)
-        if (body.nodes[i].guards.size() > common)
-          present[i] = false;
-    openPath.assign(path.begin(), path.end());
-  }
-
   /// A copy of a node for one iteration, under its guards.
   void place(const PipelineNode &source, const Iteration &iteration, Substitution &map,
              Block &content) {
-    forEachDefinition(std::as_const(*source.stmt), [&](Expr var) {
-      std::erase_if(map, [&](const auto &entry) { return entry.first == var; });
-    });
     StmtPtr copy = freshCopy(function, *source.stmt, map);
     if (source.async)
       cast<CopyStmt>(*copy).async = true;

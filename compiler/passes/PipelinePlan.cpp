@@ -26,6 +26,19 @@ std::string nameOf(const PipelineNode &node) {
   return call ? call->callee : stmtName(node.stmt->kind);
 }
 
+/// Whether two boxes of one buffer are apart in some dim, in terms of constants.
+bool disjoint(const Region &a, const Region &b) {
+  if (a.buffer != b.buffer)
+    return false;
+  for (unsigned d = 0; d < a.buffer->rank(); ++d) {
+    auto first = constantDifference(b.offsets[d], a.offsets[d] + a.extents[d]);
+    auto second = constantDifference(a.offsets[d], b.offsets[d] + b.extents[d]);
+    if ((first && *first >= 0) || (second && *second >= 0))
+      return true;
+  }
+  return false;
+}
+
 /// Whether u(i) comes before v(i + distance) in the schedule.
 bool before(const PipelineNode &u, const PipelineNode &v, std::int64_t distance) {
   std::int64_t first = u.stage, second = v.stage + distance;
@@ -265,6 +278,22 @@ private:
     const Buffer *tile = targetOf(body.nodes[storing]);
     if (!body.versionable(tile, why))
       return false;
+    bool read = false;
+    for (const PipelineNode &other : body.nodes)
+      read |= other.effects.readsStorage(tile);
+    if (!read) {
+      why = "`" + tile->name + "` is not read in it";
+      return false;
+    }
+    // Copies in the air have no order, so those of one iteration may not meet.
+    for (std::size_t i = 0; i < body.nodes.size(); ++i)
+      if (i != root && groups[i] == Group::Ahead && groups[root] == Group::Ahead &&
+          targetOf(body.nodes[i]) == tile &&
+          !disjoint(cast<CopyStmt>(*body.nodes[i].stmt).target,
+                    cast<CopyStmt>(*node.stmt).target)) {
+        why = "`" + tile->name + "` is written by several copies";
+        return false;
+      }
     // All writers of the tile have to move together; other kinds of statements stay.
     for (std::size_t i = 0; i < body.nodes.size(); ++i)
       if (body.nodes[i].effects.writesStorage(tile) &&
@@ -315,6 +344,23 @@ private:
   std::vector<std::size_t> roots, order;
   std::string reason;
 };
+
+/// Whether a node uses a variable that a node which cannot be repeated binds in another piece of
+/// the schedule: pieces are neighbours of one stage in program order.
+bool bindsAcross(const PipelineBody &body, const std::vector<std::size_t> &order) {
+  std::vector<std::size_t> piece(body.nodes.size(), 0);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    bool together =
+        order[i] > order[i - 1] && body.nodes[order[i]].stage == body.nodes[order[i - 1]].stage;
+    piece[order[i]] = piece[order[i - 1]] + (together ? 0 : 1);
+  }
+  for (std::size_t user : order)
+    for (const ExprNode *var : body.nodes[user].effects.uses)
+      if (auto from = body.binder(var);
+          from && !body.nodes[*from].scalar && piece[*from] != piece[user])
+        return true;
+  return false;
+}
 
 } // namespace
 
@@ -384,6 +430,11 @@ PipelinePlan planAsWritten(PipelineBody &body, const ForStmt &loop, PassContext 
         std::all_of(body.nodes.begin(), body.nodes.end(), [&](const PipelineNode &other) {
           return &other == &node || !other.effects.readsStorage(tile) || other.stage > node.stage;
         });
+  }
+  if (bindsAcross(body, plan.order)) {
+    plan.reason = "a value that cannot be computed again is used in another place";
+    context.diagnostics.report(diag::NotPipelined, loop.range, plan.reason);
+    return plan;
   }
   Checker checker(body);
   if (auto violation = checker.run()) {
