@@ -360,6 +360,59 @@ void setRegion(Elaborator &e, const ir::Region &target, const Value &value, Sour
 
 } // namespace
 
+namespace {
+
+/// `r[i] += x` and `r[i] = T.max(r[i], x)` on a reducer: what is combined with the old value; null
+/// if it is none of these. The read of the old value goes away.
+Expr reducerUpdate(Elaborator &e, const ir::Element &element, ir::ReduceOp op, const Value &value) {
+  Expr x = value.isExpr() ? value.asExpr() : Expr();
+  bool fits = x && x.kind() == ir::ExprKind::Binary;
+  if (!fits)
+    return {};
+  ir::BinaryOp want = op == ir::ReduceOp::Max   ? ir::BinaryOp::Max
+                      : op == ir::ReduceOp::Min ? ir::BinaryOp::Min
+                      : op == ir::ReduceOp::And ? ir::BinaryOp::And
+                      : op == ir::ReduceOp::Or  ? ir::BinaryOp::Or
+                      : op == ir::ReduceOp::Xor ? ir::BinaryOp::Xor
+                                                : ir::BinaryOp::Add;
+  if (x->binaryOp() != want)
+    return {};
+  ir::Block &block = e.builder().block();
+  for (std::size_t i = block.size(); i-- > 0;) {
+    auto *load = ir::dynCast<ir::LoadStmt>(block[i].get());
+    if (!load || load->source.buffer != element.buffer || load->source.indices != element.indices)
+      continue;
+    for (unsigned side : {0u, 1u})
+      if (x->operands[side] == load->var && !ir::uses(x->operands[1 - side], load->var)) {
+        Expr other = x->operands[1 - side];
+        block.erase(block.begin() + static_cast<std::ptrdiff_t>(i));
+        return other;
+      }
+    return {};
+  }
+  return {};
+}
+
+/// A store to a reducer: an update where it combines, else not allowed.
+bool setReducer(Elaborator &e, const ir::Element &element, const Value &value, SourceRange range) {
+  auto it = state(e).reducers.find(element.buffer);
+  if (it == state(e).reducers.end())
+    return false;
+  Expr x = reducerUpdate(e, element, it->second.op, value);
+  if (!x)
+    return false; // initialisation by hand
+  auto &stmt = e.builder().add<ir::ReducerStmt>();
+  stmt.range = range;
+  stmt.action = ir::ReducerAction::Update;
+  stmt.op = it->second.op;
+  stmt.reducer = element.buffer;
+  stmt.element = element;
+  stmt.value = convert(e, x, element.buffer->dtype);
+  return true;
+}
+
+} // namespace
+
 void runtimeSetSubscript(Elaborator &e, const Value &base, const Value &index, const Value &value,
                          const ast::Subscript &node, SourceRange valueRange) {
   Value target = runtimeSubscript(e, base, index, node);
@@ -376,7 +429,8 @@ void runtimeSetSubscript(Elaborator &e, const Value &base, const Value &index, c
         e.builder().store(element->element, x, state(e).predicate);
       return;
     }
-    store(e, element->element, value, valueRange);
+    if (!setReducer(e, element->element, value, valueRange))
+      store(e, element->element, value, valueRange);
     return;
   }
   if (!requireLaunch(e, node.range, "a region is written"))

@@ -161,7 +161,5 @@ struct AsyncNode : Node {
 
 /// The barrier object at an element; null (and reported) if there is none.
 MbarState *mbarAt(Group &group, const ElementRef &e, std::uint32_t lane, BlockState &block);
-/// `bytes` of a copy have arrived.
-void completeBytes(MbarState &bar, std::int64_t bytes);
 
 } // namespace tlc::interpret

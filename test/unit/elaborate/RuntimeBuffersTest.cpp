@@ -224,6 +224,14 @@ TEST_CASE("reducers") {
   has(ir, "reducer init max %r");
   has(ir, "reducer update max %r element(%r[%i]) value(%x)");
   has(ir, "reducer finalize max %r");
+  ir = irOf(with("T.fill(r, 0)\nfor i, j in T.Parallel(16, 4):\n"
+                 "    r[i] = T.max(r[i], V[j])\nT.finalize_reducer(r)"));
+  has(ir, "reducer init max %r value(0.0)");
+  has(ir, "reducer update max %r element(%r[%i]) value(%V_value)");
+  CHECK(ir.find("= %r[") == std::string::npos);
+  has(irOf("r = T.alloc_reducer((16,), T.float32)\nfor i, j in T.Parallel(16, 4):\n"
+           "    r[i] += V[j]"),
+      "reducer update sum %r");
   CHECK(refused("s = T.alloc_fragment((16,), T.float32)\nT.reducer_init(s)") == "TL1506 s");
   CHECK(refused("r = T.alloc_reducer((16,), T.float32, op='mean')") == "TL1509 'mean'");
 }

@@ -319,3 +319,38 @@ TEST_CASE("tiles: copy, gemm, reduce, scan") {
     CHECK(r.at(i) == biggest);
   }
 }
+
+TEST_CASE("a producer and a consumer role over a ring of barriers") {
+  Tensor a = floats({16, 64}, 1), b = floats({64, 16}, 2), c = floats({16, 16});
+  runOn(
+      R"(def main(A: T.Tensor((16, 64), T.float32), B: T.Tensor((64, 16), T.float32), C: T.Tensor((16, 16), T.float32)):
+    with T.Kernel(1, threads=256):
+        x = T.alloc_shared((2, 16, 16), T.float32)
+        y = T.alloc_shared((2, 16, 16), T.float32)
+        acc = T.alloc_fragment((16, 16), T.float32)
+        full = T.alloc_barrier([128, 128])
+        free = T.alloc_barrier([128, 128])
+        with T.ws(0):
+            T.clear(acc)
+        for k in range(4):
+            with T.ws(1):
+                T.barrier_wait(free[k % 2], k // 2 % 2 ^ 1)
+                T.tma_copy(A[0:16, k * 16:(k + 1) * 16], x[k % 2, :, :], barrier=full[k % 2])
+                T.tma_copy(B[k * 16:(k + 1) * 16, 0:16], y[k % 2, :, :], barrier=full[k % 2])
+                T.barrier_arrive(full[k % 2])
+            with T.ws(0):
+                T.barrier_wait(full[k % 2], k // 2 % 2)
+                T.gemm(x[k % 2, :, :], y[k % 2, :, :], acc)
+                T.barrier_arrive(free[k % 2])
+        with T.ws(0):
+            T.copy(acc, C)
+)",
+      {a, b, c}, "sm90");
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 16; ++j) {
+      double want = 0;
+      for (int k = 0; k < 64; ++k)
+        want += a.at(i * 64 + k) * b.at(k * 16 + j);
+      CHECK(c.at(i * 16 + j) == Approx(want).margin(1e-4));
+    }
+}
