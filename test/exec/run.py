@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles programs of tile kernels for GPUs and runs them on the emulator: tools/emulate.sh.
 
-  run.py --tlc PATH [--target sm80] [--work FOLDER] [--jobs 2] [NAME...]
+  run.py --tlc PATH [--target sm80] [--work FOLDER] [--cache FOLDER] [--jobs 2] [NAME...]
 
 Every program checks its own numbers; a report of the emulator makes a launch fail. Each is run with
 asynchronous work done early, late, and in an order by seed; a failing run is printed with what repeats it.
@@ -73,7 +73,7 @@ def build(program, options, folder):
         emitted.append(f"{kernel.stem}.cu")
     code, text = call([ROOT / "tools" / "emulate.sh", "-DSAMPLE_CUDA", f"-I{SAMPLES / 'common'}", "-I.",
                        program.host, *emitted, "-o", "run"], folder,
-                      {"TLC_EMULATE_CACHE": str(options.work / "cache")})
+                      {"TLC_EMULATE_CACHE": str(options.cache)})
     return text if code else ""
 
 
@@ -104,10 +104,12 @@ def main():
     parser.add_argument("--tlc", type=pathlib.Path, default=ROOT / "build" / "bin" / "tlc")
     parser.add_argument("--target", default="sm80")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "test-exec")
+    parser.add_argument("--cache", type=pathlib.Path, help="where the emulator's library is kept")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     options.tlc, options.work = options.tlc.resolve(), options.work.resolve()
+    options.cache = (options.cache or options.work / "cache").resolve()
     chosen = [p for p in PROGRAMS if not options.names or p.name in options.names]
     unknown = set(options.names) - {p.name for p in chosen}
     if unknown:

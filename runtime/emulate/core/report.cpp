@@ -151,7 +151,7 @@ static std::map<u32, std::string> resolve(const std::set<u32> &pcs) {
       s.resize(note);
     // tools/emulate.sh gives the runtime's folder this name.
     const bool own =
-        s.rfind("tlc-runtime/", 0) == 0 || s.find("/include/c++/") != std::string::npos;
+        s.find("tlc-runtime/") != std::string::npos || s.find("/include/c++/") != std::string::npos;
     if (out.count(pc) || own || s.rfind("??", 0) == 0)
       continue;
     out[pc] = with_user_line(s);

@@ -1,0 +1,18 @@
+// faults --list: one line a case. faults NAME: runs it; exit status 0 if the numbers are right.
+#include <cuda_runtime.h>
+
+#include "faults.h"
+
+int main(int argc, char **argv) {
+  std::vector<Case> cases;
+  addPipelines(cases);
+  addBlocks(cases);
+  addGrids(cases);
+  for (const Case &c : cases) {
+    if (argc == 2 && !std::strcmp(argv[1], "--list"))
+      std::printf("%s|%s|%s\n", c.name, c.kinds, c.marks);
+    else if (argc == 2 && !std::strcmp(argv[1], c.name))
+      return c.run() ? 0 : 1;
+  }
+  return argc == 2 && !std::strcmp(argv[1], "--list") ? 0 : 2;
+}
