@@ -212,6 +212,16 @@ void SyncAnalysis::visit(const Stmt &stmt, State &state) {
   }
 }
 
+/// Forgets asynchronous copies that were started under a condition which is false where we are: on
+/// this path they were not started.
+void SyncAnalysis::dropImpossible(State &state) const {
+  std::erase_if(state.pending, [&](const Pending &entry) {
+    return entry.flight != Flight::Done &&
+           std::any_of(entry.guards.begin(), entry.guards.end(),
+                       [&](Expr guard) { return ranges->decide(guard) == false; });
+  });
+}
+
 void SyncAnalysis::visitIf(const IfStmt &stmt, State &state) {
   State result{false, {}};
   for (bool side : {true, false}) {
@@ -220,6 +230,7 @@ void SyncAnalysis::visitIf(const IfStmt &stmt, State &state) {
     if (ranges->unreachable())
       continue;
     State arm = state;
+    dropImpossible(arm);
     guards.push_back(side ? stmt.condition : logicalNot(stmt.condition));
     visit(side ? stmt.then : stmt.otherwise, arm);
     guards.pop_back();
@@ -303,18 +314,8 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
     state = std::move(after);
     return;
   }
-  bool inFlight = std::any_of(state.pending.begin(), state.pending.end(),
-                              [](const Pending &p) { return p.flight != Flight::Done; });
   State exits{false, {}};
   Expr step = loop.step ? loop.step : function.context->integer(loop.var.dtype(), 1);
-  // What needed another iteration to happen did not happen in the last one.
-  auto prune = [&](State &after) {
-    std::erase_if(after.pending, [&](const Pending &entry) {
-      return entry.flight != Flight::Done &&
-             std::any_of(entry.guards.begin(), entry.guards.end(),
-                         [&](Expr guard) { return ranges->decide(guard) == false; });
-    });
-  };
   auto leave = [&](State after, Expr exactly) {
     if (!after.live)
       return;
@@ -325,26 +326,25 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
     ranges->assume(lessEqual(loop.hi, loop.var + step));
     if (ranges->unreachable())
       return;
-    prune(after);
+    dropImpossible(after); // what needed another iteration did not happen in the last one
     join(exits, after);
   };
   if (!ranges->less(loop.lo, loop.hi)) {
     Ranges::Scope scope(*ranges);
     ranges->assume(lessEqual(loop.hi, loop.lo));
     State skipped = state;
-    prune(skipped);
+    dropImpossible(skipped);
     join(exits, skipped);
   }
   State head = state;
-  // What was started before the loop is in slots with fixed numbers: the first iterations are
-  // looked at one by one, as many as there can be groups in flight.
+  // What was done before the loop is in slots with fixed numbers: the first iterations of a
+  // pipelined loop are looked at one by one, as many as there are slots.
   int exact = 0;
   const Summary &summary = summaries.at(&loop);
-  if (inFlight && summary.async)
+  if (summary.async)
     for (const Pending &entry : state.pending)
-      if (entry.flight != Flight::Done)
-        exact =
-            std::max<int>(exact, static_cast<int>(entry.address.buffer->storage()->versions) + 1);
+      if (std::int64_t slots = entry.address.buffer->storage()->versions; slots > 1)
+        exact = std::max(exact, static_cast<int>(std::min<std::int64_t>(slots, maxShifts)) + 1);
   for (int i = 0; i < exact && head.live; ++i) {
     Expr value = loop.lo + function.context->integer(loop.var.dtype(), i) * step;
     head = runBody(loop, std::move(head), value);

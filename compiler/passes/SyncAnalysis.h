@@ -88,6 +88,7 @@ private:
   void start();
   void visit(const ir::Block &block, State &state);
   void visit(const ir::Stmt &stmt, State &state);
+  void dropImpossible(State &state) const;
   void visitIf(const ir::IfStmt &stmt, State &state);
   void visitFor(const ir::ForStmt &loop, State &state);
   void visitWhile(const ir::WhileStmt &loop, State &state);

@@ -58,7 +58,7 @@ unsigned barriersOf(const std::string &body, int threads = 64) {
 
 } // namespace
 
-TEST_CASE("one barrier in each round of a pipelined gemm, none elsewhere") {
+TEST_CASE("one barrier in each round of a pipelined gemm, and one before the first operands are read") {
   for (int stages = 2; stages <= 4; ++stages) {
     TextKernel kernel(gemm(stages, 128));
     kernel.mustRun({}, "insert-sync");
@@ -69,7 +69,7 @@ TEST_CASE("one barrier in each round of a pipelined gemm, none elsewhere") {
         main = loop;
     REQUIRE(main);
     CHECK(barriersIn(main->body) == 1);
-    CHECK(barriersIn(kernel.function->launches[0]->body) == 1);
+    CHECK(barriersIn(kernel.function->launches[0]->body) == 2);
   }
 }
 
