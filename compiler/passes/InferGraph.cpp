@@ -229,14 +229,47 @@ std::optional<Layout> scheduleFromHome(const TileOp &op, const FragmentUse &use,
   return schedule;
 }
 
-std::optional<Layout> homeFromSchedule(const TileOp &, const FragmentUse &use,
+namespace {
+
+/// Indices known only at run time may step through this many registers; more are better in shared
+/// memory.
+constexpr Index mostDynamicRegisters = 64;
+
+/// A write must be made by every holder of the element. That is so if no two points of the box
+/// write one element (then holders are copies of the point), if all threads run all points, and in
+/// reductions, whose lanes agree on the result.
+bool everyHolderWrites(const TileOp &op, const FragmentUse &use, const Layout &schedule) {
+  if (!use.writes() || (op.axis && !op.scans))
+    return true;
+  Index image = 1;
+  for (const OutputAxis &o : use.map.layout.outputs)
+    image *= extentOf(use.map.layout, o);
+  if (image >= op.points())
+    return true;
+  for (const OutputAxis &o : schedule.outputs)
+    for (const Term &t : o.terms)
+      for (DigitSet s = t.digits; s; s &= s - 1) {
+        int axis = schedule.place(std::countr_zero(s)).first;
+        if (schedule.inputs[static_cast<std::size_t>(axis)].name == "thread")
+          return false;
+      }
+  return true;
+}
+
+} // namespace
+
+std::optional<Layout> homeFromSchedule(const TileOp &op, const FragmentUse &use,
                                        const Layout &schedule) {
+  if (!everyHolderWrites(op, use, schedule))
+    return std::nullopt;
   auto shape = use.buffer->constantShape();
   auto home = composeExtended(use.map.layout, schedule);
   if (!shape || !home || use.fixed)
     return std::nullopt;
   std::vector<Digit> more;
   Sizes ratios;
+  Index total = 1;
+  bool dynamic = false;
   for (std::size_t d = 0; d < shape->size(); ++d) {
     Index extent = extentOf(use.map.layout, use.map.layout.outputs[d]);
     Index ratio = 1;
@@ -244,6 +277,8 @@ std::optional<Layout> homeFromSchedule(const TileOp &, const FragmentUse &use,
       if ((*shape)[d] % extent)
         return std::nullopt;
       ratio = (*shape)[d] / extent;
+      total *= ratio;
+      dynamic = dynamic || !use.map.outer[d].constant();
       if (extentOf(*home, home->outputs[d]) > extent)
         return std::nullopt; // the schedule covers more than the box, and the rest would overlap
       home->outputs[d].size = extent;
@@ -251,6 +286,8 @@ std::optional<Layout> homeFromSchedule(const TileOp &, const FragmentUse &use,
     }
     ratios.emplace_back(dimName(d), ratio);
   }
+  if (dynamic && total > mostDynamicRegisters && op.threads > 1)
+    return std::nullopt;
   if (!more.empty())
     home = product(*home, Layout::make({{"reg", more}}, ratios));
   *home = dropFree(*home, "reg");
@@ -268,7 +305,8 @@ bool agrees(const TileOp &op, const FragmentUse &use, const Layout &home) {
       return false;
     return heldIn(home, *use.fixed, dimSizes(*shape)).has_value();
   }
-  return op.schedule && registerMap(home, *shape, use.map, *op.schedule).has_value();
+  return op.schedule && everyHolderWrites(op, use, *op.schedule) &&
+         registerMap(home, *shape, use.map, *op.schedule).has_value();
 }
 
 } // namespace tlc::passes

@@ -175,8 +175,8 @@ private:
 } // namespace
 
 void lowerConvert(Function &function, PassContext &context) {
-  lowerInRoles(function, context.target, [](Stmt &stmt, Builder &b, const RoleThreads &threads) {
-    auto *convert = dynCast<ConvertStmt>(&stmt);
+  lowerInRoles(function, context.target, [](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
+    auto *convert = dynCast<ConvertStmt>(stmt.get());
     if (convert)
       ConvertLowering(*convert, b, threads).run();
     return convert != nullptr;

@@ -89,26 +89,29 @@ void clearAccumulators(const GemmContext &g, Buffer &c, Index registers, const R
     g.b.when(g.gemm.clear, zero);
 }
 
+GemmContext gemmContext(const GemmStmt &gemm, Builder &b, const Target &target,
+                        const RoleThreads &threads) {
+  auto shape = gemmShape(gemm);
+  TLC_CHECK(shape && gemm.atom, "a gemm without atom or shape");
+  GemmGrid grid = gemmGrid(*gemm.atom, *shape, gemm.warpsM, gemm.warpsN, threads.count);
+  return {b, gemm, target, *shape, grid, threads.index, threads.count};
+}
+
 void lowerGemm(Function &function, PassContext &context) {
-  lowerInRoles(function, context.target, [&](Stmt &stmt, Builder &b, const RoleThreads &threads) {
-    auto *gemm = dynCast<GemmStmt>(&stmt);
-    if (!gemm)
-      return false;
-    auto shape = gemmShape(*gemm);
-    TLC_CHECK(shape && gemm->atom, "a gemm without atom or shape");
-    GemmContext g{b,
-                  *gemm,
-                  context.target,
-                  *shape,
-                  gemmGrid(*gemm->atom, *shape, gemm->warpsM, gemm->warpsN, threads.count),
-                  threads.index,
-                  threads.count};
-    if (gemm->atom->kind == AtomKind::Matrix)
-      lowerMatrixGemm(g);
-    else
-      lowerScalarGemm(g);
-    return true;
-  });
+  lowerInRoles(function, context.target,
+               [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
+                 if (isa<ForStmt>(*stmt))
+                   return lowerGemmLoop(stmt, b, context.target, threads);
+                 auto *gemm = dynCast<GemmStmt>(stmt.get());
+                 if (!gemm)
+                   return false;
+                 GemmContext g = gemmContext(*gemm, b, context.target, threads);
+                 if (gemm->atom->kind == AtomKind::Matrix)
+                   lowerMatrixGemm(g);
+                 else
+                   lowerScalarGemm(g);
+                 return true;
+               });
 }
 
 } // namespace tlc::passes

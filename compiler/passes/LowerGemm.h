@@ -3,6 +3,7 @@
 
 #include "ir/Builder.h"
 #include "passes/GemmLayouts.h"
+#include "passes/LowerRole.h"
 #include "passes/Pass.h"
 #include "passes/Registers.h"
 
@@ -42,7 +43,14 @@ void unrolledLoop(ir::Builder &b, const char *name, Index count,
 void clearAccumulators(const GemmContext &g, ir::Buffer &c, Index registers,
                        const RegisterMap &map);
 
+GemmContext gemmContext(const ir::GemmStmt &gemm, ir::Builder &b, const Target &target,
+                        const RoleThreads &threads);
+
 void lowerMatrixGemm(const GemmContext &g);
+/// A loop that waits for the tiles of a round, starts later copies and ends in a gemm: see
+/// LowerGemmMatrix.cpp. False, and nothing is changed, if the loop is not like that.
+bool lowerGemmLoop(ir::StmtPtr &loop, ir::Builder &b, const Target &target,
+                   const RoleThreads &threads);
 void lowerScalarGemm(const GemmContext &g);
 
 } // namespace tlc::passes

@@ -1,6 +1,7 @@
 // lower-gemm for matrix instructions. See LowerGemm.cpp.
 #include "passes/LowerGemm.h"
 
+#include "ir/Walk.h"
 #include "layout/Algebra.h"
 #include "layout/Analysis.h"
 #include "layout/Shape.h"
@@ -45,16 +46,18 @@ public:
   Index loadsAhead() const { return slots; }
 
   /// Statements that bring in step `k`.
-  void load(Expr k) {
+  void load(Expr k) { load(k, region); }
+  /// The same from the operand's place in another round of a loop.
+  void load(Expr k, const Region &from) {
     if (region.buffer->storage()->scope == Scope::Fragment)
       return gather(k);
     bool rowsContiguous = g.kFirst(side);
     auto matrix = g.target.has(Feature::LdMatrix)
                       ? matrixLoad(*g.gemm.atom, g.grid, side, rowsContiguous)
                       : std::nullopt;
-    if (matrix && loadMatrices(*matrix, k))
+    if (matrix && loadMatrices(*matrix, k, from))
       return;
-    loadElements(k);
+    loadElements(k, from);
   }
 
   /// The registers of atom `row` in step `k`.
@@ -128,7 +131,7 @@ private:
                 : std::nullopt;
   }
 
-  bool loadMatrices(const MatrixLoad &matrix, Expr k) {
+  bool loadMatrices(const MatrixLoad &matrix, Expr k, const Region &place) {
     auto access = withSteps(matrix.start);
     if (!access)
       return false;
@@ -139,7 +142,7 @@ private:
         "ldmatrix_x" + std::to_string(matrix.matrices) + (matrix.transposed ? "_trans" : "");
     Index bytesRun = 128 / static_cast<Index>(region.buffer->dtype.bits());
     unrolledLoop(g.b, "g", matrix.groups, [&](Expr group) {
-      Element from = sharedElement(g, region, inTile, {k, group, g.thread},
+      Element from = sharedElement(g, place, inTile, {k, group, g.thread},
                                    limits(matrix.transposed ? bytesRun : 1));
       auto &call = g.b.add<CallStmt>();
       call.callee = callee;
@@ -183,7 +186,7 @@ private:
   }
 
   /// Without ldmatrix: each thread reads its own elements, as many at a time as lie together.
-  void loadElements(Expr k) {
+  void loadElements(Expr k, const Region &place) {
     Layout step = operandStepLayout(*g.gemm.atom, g.grid, side);
     auto access = withSteps(step);
     TLC_CHECK(access.has_value(), "steps of a gemm that do not add up");
@@ -199,7 +202,7 @@ private:
           width = 1;
       }
     unrolledLoop(g.b, "r", registers / width, [&](Expr r) {
-      Element from = sharedElement(g, region, inTile, {k, r * width, g.thread}, limits());
+      Element from = sharedElement(g, place, inTile, {k, r * width, g.thread}, limits());
       Element to = registerElement(*array, slot(k) + r * width);
       if (width == 1) {
         g.b.store(to, g.b.load("x", from));
@@ -215,51 +218,183 @@ private:
 
 } // namespace
 
-void lowerMatrixGemm(const GemmContext &g) {
-  const Atom &atom = *g.gemm.atom;
-  Buffer &c = *g.gemm.c.buffer;
-  Index perAtom = atom.cRegisters();
-  auto result = registerMap(g.gemm.c, accumulatorLayout(atom, g.grid));
-  TLC_CHECK(result && result->layout && result->runLength(perAtom) == perAtom,
-            "an accumulator that is not at home");
-  clearAccumulators(g, c, static_cast<Index>(result->table.size()), *result);
-  Operand a(g, Side::A), b(g, Side::B);
-  auto load = [&](Expr k) {
+namespace {
+
+/// The parts of a gemm's code, for whoever puts them in order.
+class MatrixGemm {
+public:
+  explicit MatrixGemm(const GemmContext &g)
+      : g(g), c(*g.gemm.c.buffer), perAtom(g.gemm.atom->cRegisters()), a(g, Side::A),
+        b(g, Side::B) {
+    auto map = registerMap(g.gemm.c, accumulatorLayout(*g.gemm.atom, g.grid));
+    TLC_CHECK(map && map->layout && map->runLength(perAtom) == perAtom,
+              "an accumulator that is not at home");
+    result = std::move(*map);
+  }
+
+  Index steps() const { return g.grid.perK; }
+  /// Whether both operands can be loaded a step ahead of their use.
+  bool ahead() const {
+    return (!a.loads() || a.loadsAhead() == 2) && (!b.loads() || b.loadsAhead() == 2) &&
+           (a.loads() || b.loads());
+  }
+
+  void clear() { clearAccumulators(g, c, static_cast<Index>(result.table.size()), result); }
+  void load(Expr k) {
     if (a.loads())
       a.load(k);
     if (b.loads())
       b.load(k);
-  };
-  auto multiply = [&](Expr k) {
+  }
+  /// Step k of another round of the loop.
+  void load(Expr k, const Substitution &round) {
+    for (auto [operand, side] : {std::pair(&a, Side::A), {&b, Side::B}}) {
+      Region place = g.region(side);
+      for (Expr &offset : place.offsets)
+        offset = substitute(offset, round);
+      if (place.version)
+        place.version = substitute(place.version, round);
+      operand->load(k, place);
+    }
+  }
+  void multiply(Expr k) {
     unrolledLoop(g.b, "i", g.grid.perM, [&](Expr i) {
       unrolledLoop(g.b, "j", g.grid.perN, [&](Expr j) {
-        Expr first = result->at((i * g.grid.perN + j) * perAtom);
+        Expr first = result.at((i * g.grid.perN + j) * perAtom);
         auto &call = g.b.add<CallStmt>();
-        call.callee = atom.name;
+        call.callee = g.gemm.atom->name;
         call.args.push_back(pointer(registerElement(c, first), perAtom, Access::ReadWrite));
         call.args.push_back(a.at(k, i));
         call.args.push_back(b.at(k, j));
         call.collective = Collective::Warp;
       });
     });
-  };
+  }
+
+private:
+  const GemmContext &g;
+  Buffer &c;
+  Index perAtom;
+  RegisterMap result;
+  Operand a, b;
+};
+
+} // namespace
+
+void lowerMatrixGemm(const GemmContext &g) {
+  MatrixGemm code(g);
+  code.clear();
   Context &context = g.context();
-  Index steps = g.grid.perK;
-  bool ahead = (!a.loads() || a.loadsAhead() == 2) && (!b.loads() || b.loadsAhead() == 2) &&
-               (a.loads() || b.loads());
-  if (!ahead) { // registers that are gathered step by step need constant register numbers
+  Index steps = code.steps();
+  if (!code.ahead()) { // registers that are gathered step by step need constant register numbers
     for (Index k = 0; k < steps; ++k) {
-      load(context.int32(k));
-      multiply(context.int32(k));
+      code.load(context.int32(k));
+      code.multiply(context.int32(k));
     }
     return;
   }
-  load(context.int32(0));
+  code.load(context.int32(0));
   unrolledLoop(g.b, "k", steps - 1, [&](Expr k) {
-    load(k + 1);
-    multiply(k);
+    code.load(k + 1);
+    code.multiply(k);
   });
-  multiply(context.int32(steps - 1));
+  code.multiply(context.int32(steps - 1));
+}
+
+// ---- Loops ----
+
+namespace {
+
+/// The parts of `for k { wait(n); … later copies …; gemm }`.
+struct GemmLoop {
+  ForStmt *loop = nullptr;
+  AsyncStmt *wait = nullptr;
+  GemmStmt *gemm = nullptr;
+};
+
+/// Whether nothing in the body but asynchronous copies writes the tiles that the gemm reads.
+bool tilesComeFromCopies(const Block &body, const GemmStmt &gemm) {
+  bool only = true;
+  walk(body, [&](const Stmt &stmt) {
+    auto *copy = dynCast<CopyStmt>(&stmt);
+    if (isa<GemmStmt>(stmt) && &stmt != &gemm)
+      only = false;
+    forEachUse(stmt, [&](const BufferUse &use) {
+      bool tile = use.buffer && (use.buffer->storage() == gemm.a.buffer->storage() ||
+                                 use.buffer->storage() == gemm.b.buffer->storage());
+      bool writes = static_cast<unsigned>(use.access) & static_cast<unsigned>(Access::Write);
+      only = only && !(tile && writes && !(copy && copy->async));
+    });
+    return true;
+  });
+  return only;
+}
+
+std::optional<GemmLoop> gemmLoop(Stmt &stmt) {
+  auto *loop = dynCast<ForStmt>(&stmt);
+  if (!loop || loop->body.size() < 2 || !loop->step.isConstant(1) ||
+      (loop->kind != ForKind::Serial && loop->kind != ForKind::Pipelined))
+    return std::nullopt;
+  GemmLoop parts{loop, dynCast<AsyncStmt>(loop->body.front().get()),
+                 dynCast<GemmStmt>(loop->body.back().get())};
+  if (!parts.wait || parts.wait->commit || parts.wait->what != AsyncKind::CpAsync || !parts.gemm ||
+      !parts.gemm->atom || parts.gemm->atom->kind != AtomKind::Matrix)
+    return std::nullopt;
+  for (const Region *r : {&parts.gemm->a, &parts.gemm->b})
+    if (r->buffer->storage()->scope != Scope::Shared || !r->version || !uses(r->version, loop->var))
+      return std::nullopt; // not in registers, and a tile of its own in each round
+  if (!tilesComeFromCopies(loop->body, *parts.gemm))
+    return std::nullopt;
+  return parts;
+}
+
+} // namespace
+
+bool lowerGemmLoop(StmtPtr &stmt, Builder &b, const Target &target, const RoleThreads &threads) {
+  auto found = threads.wholeBlock ? gemmLoop(*stmt) : std::nullopt;
+  if (!found)
+    return false;
+  ForStmt &loop = *found->loop;
+  StmtPtr wait = std::move(loop.body.front()), gemm = std::move(loop.body.back());
+  loop.body.erase(loop.body.begin());
+  loop.body.pop_back();
+  auto put = [&](StmtPtr &first, StmtPtr &last) {
+    loop.body.insert(loop.body.begin(), std::move(first));
+    loop.body.push_back(std::move(last));
+  };
+  GemmContext g = gemmContext(cast<GemmStmt>(*gemm), b, target, threads);
+  if (g.grid.perK < 2 || g.grid.perK % 2) { // the slots of step 0 must be free during the last
+    put(wait, gemm);
+    return false;
+  }
+  MatrixGemm code(g);
+  Context &context = b.context();
+  Expr first = context.int32(0);
+  // The first round's tiles must be there. The barrier is written out, since it must not depend on
+  // there being a round.
+  b.add(cloneStmt(*wait));
+  b.barrier();
+  b.when(lessThan(loop.lo, loop.hi), [&] { code.load(first, {{loop.var, loop.lo}}); });
+  // Step 1 is loaded before later copies are started: the downstream compiler takes no load past a
+  // copy.
+  Block body;
+  b.in(body, [&] {
+    code.load(context.int32(1));
+    for (StmtPtr &other : loop.body)
+      b.add(std::move(other));
+    code.clear();
+    code.multiply(first);
+    unrolledLoop(b, "k", code.steps() - 2, [&](Expr k) {
+      code.load(k + 2);
+      code.multiply(k + 1);
+    });
+    b.add(std::move(wait));
+    b.when(lessThan(loop.var + 1, loop.hi), [&] { code.load(first, {{loop.var, loop.var + 1}}); });
+    code.multiply(context.int32(code.steps() - 1));
+  });
+  loop.body = std::move(body);
+  b.add(std::move(stmt));
+  return true;
 }
 
 } // namespace tlc::passes

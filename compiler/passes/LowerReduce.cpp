@@ -346,12 +346,13 @@ private:
 } // namespace
 
 void lowerReduce(Function &function, PassContext &context) {
-  lowerInRoles(function, context.target, [&](Stmt &stmt, Builder &b, const RoleThreads &threads) {
-    auto *reduce = dynCast<ReduceStmt>(&stmt);
-    if (reduce)
-      ReduceLowering(*reduce, b, threads, context.target).run();
-    return reduce != nullptr;
-  });
+  lowerInRoles(function, context.target,
+               [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
+                 auto *reduce = dynCast<ReduceStmt>(stmt.get());
+                 if (reduce)
+                   ReduceLowering(*reduce, b, threads, context.target).run();
+                 return reduce != nullptr;
+               });
 }
 
 } // namespace tlc::passes

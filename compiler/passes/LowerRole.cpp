@@ -10,21 +10,21 @@ using namespace ir;
 
 namespace {
 
-using Lower = std::function<bool(Stmt &, Builder &, const RoleThreads &)>;
+using Lower = std::function<bool(StmtPtr &, Builder &, const RoleThreads &)>;
 
 void lowerBlock(Function &function, Block &block, const Target &target, Expr index, Index threads,
-                const Lower &lower) {
+                bool wholeBlock, const Lower &lower) {
   Block out;
   Builder builder(function, out);
   for (StmtPtr &stmt : block) {
     builder.range = stmt->range;
     Index count = target.collectiveThreads(threads);
-    if (lower(*stmt, builder, {count == 1 ? function.context->int32(0) : index, count}))
+    if (lower(stmt, builder, {count == 1 ? function.context->int32(0) : index, count, wholeBlock}))
       continue;
     auto *role = dynCast<RoleStmt>(stmt.get());
     forEachBlock(*stmt, [&](Block &b) {
       lowerBlock(function, b, target, role ? index - role->first : index,
-                 role ? role->count : threads, lower);
+                 role ? role->count : threads, wholeBlock && !role, lower);
     });
     out.push_back(std::move(stmt));
   }
@@ -35,7 +35,7 @@ void lowerBlock(Function &function, Block &block, const Target &target, Expr ind
 
 void lowerInRoles(Function &function, const Target &target, const Lower &lower) {
   for (auto &launch : function.launches)
-    lowerBlock(function, launch->body, target, launch->tid, launch->threadCount(), lower);
+    lowerBlock(function, launch->body, target, launch->tid, launch->threadCount(), true, lower);
 }
 
 Expr firstHolder(const Layout &fragment, Expr thread) {

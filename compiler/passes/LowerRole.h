@@ -10,14 +10,16 @@ namespace tlc::passes {
 
 /// The threads that execute a statement together.
 struct RoleThreads {
-  ir::Expr index;  ///< of the executing thread, from 0
-  Index count = 1; ///< over which tile ops are spread: 1 on a CPU
+  ir::Expr index;         ///< of the executing thread, from 0
+  Index count = 1;        ///< over which tile ops are spread: 1 on a CPU
+  bool wholeBlock = true; ///< not in a role
 };
 
 /// Replaces statements in all launches, innermost last. `lower` appends what replaces the statement
 /// and returns true, or returns false to keep it (its blocks are then visited).
-void lowerInRoles(ir::Function &function, const Target &target,
-                  const std::function<bool(ir::Stmt &, ir::Builder &, const RoleThreads &)> &lower);
+void lowerInRoles(
+    ir::Function &function, const Target &target,
+    const std::function<bool(ir::StmtPtr &, ir::Builder &, const RoleThreads &)> &lower);
 
 /// True for the first of the threads that hold the same elements of a fragment; null: all differ.
 ir::Expr firstHolder(const Layout &fragment, ir::Expr thread);

@@ -204,12 +204,13 @@ private:
 } // namespace
 
 void lowerScan(Function &function, PassContext &context) {
-  lowerInRoles(function, context.target, [&](Stmt &stmt, Builder &b, const RoleThreads &threads) {
-    auto *scan = dynCast<ScanStmt>(&stmt);
-    if (scan)
-      ScanLowering(*scan, b, threads, context.target).run();
-    return scan != nullptr;
-  });
+  lowerInRoles(function, context.target,
+               [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
+                 auto *scan = dynCast<ScanStmt>(stmt.get());
+                 if (scan)
+                   ScanLowering(*scan, b, threads, context.target).run();
+                 return scan != nullptr;
+               });
 }
 
 } // namespace tlc::passes
