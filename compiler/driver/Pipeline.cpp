@@ -230,8 +230,6 @@ CompiledUnit readIr(Session &session, const std::string &path, const Target &tar
   else
     unit.functions =
         ir::parse(*unit.context, session.sources.text(*file), session.diagnostics, *file);
-  if (unit.functions.empty() && !session.diagnostics.hasErrors())
-    session.diagnostics.report(diag::NoKernel, {}, path);
   return unit;
 }
 

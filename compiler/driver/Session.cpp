@@ -100,7 +100,7 @@ int Session::exitStatus() const {
     std::string_view code = info(diagnostic.id).code;
     if (diagnostic.id == diag::CannotRead || diagnostic.id == diag::CannotWrite)
       return 3;
-    bool commandLine = code.starts_with("TL5") && diagnostic.id != diag::NoKernel;
+    bool commandLine = code.starts_with("TL5");
     status = commandLine && status == 0 ? 2 : commandLine ? status : 1;
   }
   return status;

@@ -139,7 +139,7 @@ def case_installed(work, tlc, build):
 def case_subdirectory(work, tlc, build):
     # Building tlc a second time would take minutes; that the project configures and knows how to build is the point here.
     run("cmake", "-S", HERE / "inside", "-B", work / "build", "-G", "Ninja", f"-DTLC_SOURCE_DIR={HERE.parent.parent}")
-    plan = run("ninja", "-C", work / "build", "-n", "-v", "inside")
+    plan = run("ninja", "-C", work / "build", "-t", "commands", "inside")
     require("scale.tl" in plan and "Parser.cpp" in plan, "tlc is not built before the kernels", plan)
     require("Catch" not in plan and "unit_" not in plan, "tlc's tests are built by a project that uses tlc", plan)
 
