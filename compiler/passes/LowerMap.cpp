@@ -421,10 +421,9 @@ private:
 
   /// A guarded piece: `whole` where all of it may be accessed, else `single` for each element that
   /// may.
-  void guarded(Expr predicate, Expr first, Index width,
+  void guarded(Expr condition, Expr first, Index width,
                const std::function<void(Expr guard)> &whole,
                const std::function<void(Expr reg, Expr lane, Expr guard)> &single) {
-    Expr condition = logicalAnd(coverGuard(), substitute(predicate, lets));
     Expr begin = at(condition, pointAt(first));
     if (!condition || uniformInGroup(condition, shape, width))
       return whole(begin);
@@ -454,7 +453,8 @@ private:
           stmt.fill = otherwise ? at(otherwise, pointAt(r)) : context.zero(memory.buffer->dtype);
       };
       guarded(
-          predicate, reg, access.width, [&](Expr guard) { move(reg, offset, access.width, guard); },
+          logicalAnd(coverGuard(), substitute(predicate, lets)), reg, access.width,
+          [&](Expr guard) { move(reg, offset, access.width, guard); },
           [&](Expr r, Expr lane, Expr guard) { move(r, offset + lane, 1, guard); });
     };
     Index pieces = group / access.width;
@@ -472,24 +472,37 @@ private:
   }
 
   /// Memory to memory without a stop in named registers; asynchronous if the copy engine takes the
-  /// width.
+  /// width. Where the predicate is false the target is filled, but only within the tile: what the
+  /// schedule covers beyond it belongs to others.
   void emitMovePieces(const WideAccess &access, Expr first, const MoveStmt &move) {
+    auto emit = [&](Expr r, Index count, Expr guard) {
+      Substitution point = pointAt(r);
+      auto &stmt = b.add<MoveStmt>();
+      stmt.source = at(move.source, point);
+      stmt.target = at(move.target, point);
+      stmt.count = count;
+      stmt.async = move.async && asyncWidth(stmt);
+      stmt.predicate = guard;
+      if (guard)
+        stmt.fill = at(move.fill, point);
+    };
+    Expr cover = coverGuard(), inRange = substitute(move.predicate, lets);
     b.unrolled("p", group / access.width, [&](Expr p) {
       Expr reg = first + p * access.width;
-      auto emit = [&](Expr r, Index count, Expr guard) {
-        Substitution point = pointAt(r);
-        auto &stmt = b.add<MoveStmt>();
-        stmt.source = at(move.source, point);
-        stmt.target = at(move.target, point);
-        stmt.count = count;
-        stmt.async = move.async && asyncWidth(stmt);
-        stmt.predicate = guard;
-        if (guard)
-          stmt.fill = at(move.fill, point);
+      auto piece = [&] {
+        guarded(
+            inRange, reg, access.width, [&](Expr guard) { emit(reg, access.width, guard); },
+            [&](Expr r, Expr, Expr guard) { emit(r, 1, guard); });
       };
-      guarded(
-          move.predicate, reg, access.width, [&](Expr guard) { emit(reg, access.width, guard); },
-          [&](Expr r, Expr, Expr guard) { emit(r, 1, guard); });
+      auto single = [&](Expr r, Expr) {
+        b.when(at(cover, pointAt(r)), [&] { emit(r, 1, at(inRange, pointAt(r))); });
+      };
+      if (!cover)
+        piece();
+      else if (uniformInGroup(cover, shape, access.width))
+        b.when(at(cover, pointAt(reg)), piece);
+      else
+        inGroup(access.width, reg, single);
     });
   }
 
