@@ -1,0 +1,105 @@
+// fuzz_kernels [FIRST COUNT [TARGET]]: random kernels through the whole pipeline; the interpreter
+// says whether they still compute the same. A failing seed prints its kernel.
+#include "Generate.h"
+
+#include "interpret/Compare.h"
+#include "ir/Parse.h"
+#include "ir/Print.h"
+#include "ir/Verify.h"
+#include "passes/PassManager.h"
+#include "support/Check.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+using namespace tlc;
+
+namespace {
+
+enum class Outcome { Same, Refused, Wrong };
+
+std::string firstMessage(const DiagnosticEngine &diagnostics) {
+  const auto &list = diagnostics.diagnostics();
+  return list.empty() ? "" : std::string(info(list[0].id).code) + " " + list[0].message;
+}
+
+/// What is wrong goes to `text`.
+Outcome tryTarget(const ir::Function &original, const Target &target,
+                  const fuzz::RandomKernel &kernel, std::string &text) {
+  std::unique_ptr<ir::Function> function = ir::clone(original);
+  DiagnosticEngine diagnostics;
+  passes::Schedule schedule;
+  passes::PassContext context{target, diagnostics, schedule, {}};
+  std::string_view pass;
+  passes::PipelineOptions options;
+  options.before = [&](const passes::Pass &p) { pass = p.name; };
+  try {
+    if (!passes::runPasses(*function, context, options).ok) {
+      text = firstMessage(diagnostics);
+      return Outcome::Refused;
+    }
+  } catch (const InternalError &error) {
+    text = "in " + std::string(pass) + ": " + error.message();
+    return Outcome::Wrong;
+  } catch (const std::exception &error) {
+    text = "in " + std::string(pass) + ": " + error.what();
+    return Outcome::Wrong;
+  }
+  interpret::CompareOptions compare;
+  compare.dims = kernel.dims;
+  compare.tolerance = 0.02; // sums in another order, then rounding to float16 and back
+  compare.after.oneThread = !target.isGpu();
+  text = interpret::compare(original, *function, compare);
+  return text.empty() ? Outcome::Same : Outcome::Wrong;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
+  std::uint64_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20;
+  std::vector<const Target *> targets;
+  for (const char *name : {"sm75", "sm80", "sm90", "cpu"})
+    if (argc <= 3 || std::string(argv[3]) == name)
+      targets.push_back(findTarget(name));
+  std::size_t same = 0, refused = 0, wrong = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    fuzz::RandomKernel kernel = fuzz::generate(seed);
+    ir::Context context;
+    DiagnosticEngine diagnostics;
+    auto function = ir::parseFunction(context, kernel.text, diagnostics);
+    if (!function || !ir::verify(*function, diagnostics)) {
+      std::printf("seed %llu: not a valid kernel: %s\n%s", static_cast<unsigned long long>(seed),
+                  firstMessage(diagnostics).c_str(), kernel.text.c_str());
+      return 2;
+    }
+    interpret::CompareOptions options;
+    options.dims = kernel.dims;
+    std::string text = interpret::compare(*function, *function, options);
+    if (!text.empty()) {
+      std::printf("seed %llu: the kernel itself: %s%s", static_cast<unsigned long long>(seed),
+                  text.c_str(), kernel.text.c_str());
+      return 2;
+    }
+    for (const Target *target : targets) {
+      Outcome outcome = tryTarget(*function, *target, kernel, text);
+      same += outcome == Outcome::Same;
+      refused += outcome == Outcome::Refused;
+      wrong += outcome == Outcome::Wrong;
+      if (outcome == Outcome::Refused)
+        std::printf("seed %llu, %s: refused: %s\n", static_cast<unsigned long long>(seed),
+                    target->name.c_str(), text.c_str());
+      if (outcome == Outcome::Wrong) {
+        std::printf("seed %llu, %s, dims", static_cast<unsigned long long>(seed),
+                    target->name.c_str());
+        for (std::int64_t d : kernel.dims)
+          std::printf(" %lld", static_cast<long long>(d));
+        std::printf(": %s\n%s", text.c_str(), kernel.text.c_str());
+      }
+      std::fflush(stdout);
+    }
+  }
+  std::printf("%zu same, %zu refused, %zu wrong\n", same, refused, wrong);
+  return wrong != 0;
+}
