@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace tlc::passes {
 
@@ -57,6 +58,17 @@ void checkRegisters(const Launch &launch, PassContext &context) {
                                    " x " + buffer->dtype.str());
 }
 
+// Once, when it fits: how many stages it took on the way is of no interest.
+void reportFewerStages(const Launch &launch, LaunchPlan *plan, PassContext &context) {
+  if (!plan)
+    return;
+  for (LoopPlan &loop : plan->loops)
+    if (loop.wantedStages)
+      context.diagnostics.report(diag::FewerStages, launch.range, loop.stages,
+                                 std::exchange(loop.wantedStages, 0), loop.wantedBytes,
+                                 context.target.name, context.target.limits.sharedPerBlockOptIn);
+}
+
 } // namespace
 
 void fit(Function &function, PassContext &context) {
@@ -68,6 +80,7 @@ void fit(Function &function, PassContext &context) {
     Launch &launch = *function.launches[i];
     ArenaPlan plan = planArena(launch);
     if (plan.bytes <= limit) {
+      reportFewerStages(launch, context.schedule.launch(i), context);
       checkRegisters(launch, context);
       continue;
     }
@@ -76,8 +89,10 @@ void fit(Function &function, PassContext &context) {
       reportArenaTooLarge(launch, plan, context.target, context.diagnostics);
       continue;
     }
-    context.diagnostics.report(diag::FewerStages, launch.range, loop->stages - 1, loop->stages,
-                               plan.bytes, context.target.name, limit);
+    if (!loop->wantedStages) {
+      loop->wantedStages = loop->stages;
+      loop->wantedBytes = plan.bytes;
+    }
     --loop->stages;
     loop->reason = "as many as fit in shared memory";
     again = true;

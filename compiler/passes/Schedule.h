@@ -26,6 +26,8 @@ struct LoopPlan {
   std::int64_t stages = 0; ///< tiles in flight, the one being used included; 0 or 1: no overlap
   bool binding = false;    ///< the user's word is final (num_stages=0, --schedule)
   std::string reason;      ///< for people; printed as a comment, not parsed
+  /// Set by `fit` when it takes stages away: how many there were, and the bytes they needed.
+  std::int64_t wantedStages = 0, wantedBytes = 0;
 };
 
 /// One gemm; empty or 0: left to select-atoms.
