@@ -68,6 +68,8 @@ public:
   bool differ(ir::Expr a, ir::Expr b) const; ///< proven unequal
   /// The value of a bool expression where it is proven.
   std::optional<bool> decide(ir::Expr condition) const;
+  /// decide(condition) == false, without trying to show that it is true.
+  bool refutes(ir::Expr condition) const;
 
   /// The value as a polynomial over atoms; lets are looked through, division by constants, shifts
   /// and minima are brought into one form. Invalid for floats and vectors.

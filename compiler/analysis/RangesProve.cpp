@@ -231,6 +231,28 @@ std::optional<bool> Ranges::decide(Expr condition) const {
   }
 }
 
+bool Ranges::refutes(Expr condition) const {
+  if (condition.kind() != ExprKind::Binary)
+    return decide(condition) == false;
+  Expr a = condition->operands[0], b = condition->operands[1];
+  switch (condition->binaryOp()) {
+  case BinaryOp::LogicalAnd:
+    return refutes(a) || refutes(b);
+  case BinaryOp::LogicalOr:
+    return refutes(a) && refutes(b);
+  case BinaryOp::Lt:
+    return !a.dtype().isFloat() && lessEqual(b, a);
+  case BinaryOp::Le:
+    return !a.dtype().isFloat() && less(b, a);
+  case BinaryOp::Gt:
+    return !a.dtype().isFloat() && lessEqual(a, b);
+  case BinaryOp::Ge:
+    return !a.dtype().isFloat() && less(a, b);
+  default:
+    return decide(condition) == false;
+  }
+}
+
 namespace {
 
 void walkBlock(Block &block, Ranges &ranges, const std::function<bool(Stmt &)> &f) {

@@ -215,10 +215,16 @@ void SyncAnalysis::visit(const Stmt &stmt, State &state) {
 /// Forgets asynchronous copies that were started under a condition which is false where we are: on
 /// this path they were not started.
 void SyncAnalysis::dropImpossible(State &state) const {
+  std::unordered_map<const ExprNode *, bool> known;
+  auto impossible = [&](Expr guard) {
+    auto [entry, isNew] = known.emplace(guard.get(), false);
+    if (isNew)
+      entry->second = ranges->refutes(guard);
+    return entry->second;
+  };
   std::erase_if(state.pending, [&](const Pending &entry) {
     return entry.flight != Flight::Done &&
-           std::any_of(entry.guards.begin(), entry.guards.end(),
-                       [&](Expr guard) { return ranges->decide(guard) == false; });
+           std::any_of(entry.guards.begin(), entry.guards.end(), impossible);
   });
 }
 
