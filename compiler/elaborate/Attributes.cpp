@@ -310,6 +310,19 @@ Value enumItem(Elaborator &e, ClassObject &cls, const Value &index, SourceRange 
   return Value::error();
 }
 
+void keyNotFound(Elaborator &e, const DictObject &dict, const Value &key, SourceRange range) {
+  auto builder = e.report(diag::KeyNotFound, range, repr(key));
+  if (!key.isText())
+    return;
+  std::vector<std::string> texts;
+  for (const Value &known : dict.table.keys())
+    if (known.isText())
+      texts.push_back(known.asText());
+  std::vector<std::string_view> views(texts.begin(), texts.end());
+  if (auto near = didYouMean(key.asText(), views); !near.empty())
+    builder.help("did you mean '" + std::string(near) + "'?");
+}
+
 } // namespace
 
 std::optional<Value> Elaborator::findAttribute(const Value &base, std::string_view name) {
@@ -399,15 +412,7 @@ Value Elaborator::subscript(const Value &base, const Value &givenIndex,
       return *item;
     if (index.isRuntime())
       return wrongIndex(*this, base, index, indexRange);
-    auto builder = report(diag::KeyNotFound, indexRange, repr(index));
-    std::vector<std::string> texts;
-    for (const Value &key : base.as<DictObject>()->table.keys())
-      if (key.isText())
-        texts.push_back(key.asText());
-    std::vector<std::string_view> views(texts.begin(), texts.end());
-    if (index.isText())
-      if (auto near = didYouMean(index.asText(), views); !near.empty())
-        builder.help("did you mean '" + std::string(near) + "'?");
+    keyNotFound(*this, *base.as<DictObject>(), index, indexRange);
     return Value::error();
   }
   case ValueKind::Buffer:

@@ -227,6 +227,20 @@ Outcome Units::level(const Unit &unit, FunctionObject &function, const Arguments
   bool hasConfigs = !options.configs.isNone() || !function.jit.configs.isNone();
   std::vector<Value> configs;
   if (hasConfigs) {
+    // A function that makes the configurations needs some of the arguments itself.
+    const Value &maker = options.configs.isNone() ? function.jit.configs : options.configs;
+    if (auto *callee = maker.as<FunctionObject>()) {
+      Bound bound;
+      std::vector<std::string> missing;
+      if (auto failed = bind(unit, function, given, Value::none(), bound))
+        return *failed;
+      for (const ast::Arg *arg : parametersOf(*callee))
+        if (!arg->defaultValue && std::find(bound.missing.begin(), bound.missing.end(),
+                                            arg->name.id) != bound.missing.end())
+          missing.push_back(arg->name.id);
+      if (!missing.empty())
+        return reportMissing(unit, function, missing);
+    }
     auto mark = e.diagnostics.mark();
     configs = configurations(function, given, options);
     if (e.diagnostics.errorCount() > mark.errors) {
@@ -249,8 +263,14 @@ Outcome Units::level(const Unit &unit, FunctionObject &function, const Arguments
       });
     return any;
   };
+  auto incomplete = [&] { // whatever the configuration is
+    Bound bound;
+    return !bind(unit, function, given, configs[0], bound) && !bound.missing.empty();
+  };
   if (configs.empty() || explicitly(configs[0]))
     return apply(unit, function, given, options, Value::none());
+  if (incomplete())
+    return apply(unit, function, given, options, configs[0]);
   for (std::size_t i = 0; i < std::min(configs.size(), mostTries); ++i) {
     auto mark = e.diagnostics.mark();
     std::size_t built = result.functions.size();
@@ -271,22 +291,26 @@ Outcome Units::level(const Unit &unit, FunctionObject &function, const Arguments
   return Outcome::Failed;
 }
 
+Outcome Units::reportMissing(const Unit &unit, const FunctionObject &function,
+                             const std::vector<std::string> &missing) {
+  if (!unit.wanted && !givenSomething)
+    return Outcome::LeftOut;
+  std::string list, example;
+  for (const std::string &name : missing) {
+    list += (list.empty() ? "`" : ", `") + name + "`";
+    example += (example.empty() ? "-D " : " -D ") + name + "=...";
+  }
+  e.report(diag::MissingParameter, function.nameRange(), unit.name, list).help("add " + example);
+  return Outcome::Failed;
+}
+
 Outcome Units::apply(const Unit &unit, FunctionObject &function, const Arguments &given,
                      const JitOptions &options, const Value &config) {
   Bound bound;
   if (auto failed = bind(unit, function, given, config, bound))
     return *failed;
-  if (!bound.missing.empty()) {
-    if (!unit.wanted && !givenSomething)
-      return Outcome::LeftOut;
-    std::string list, example;
-    for (const std::string &name : bound.missing) {
-      list += (list.empty() ? "`" : ", `") + name + "`";
-      example += (example.empty() ? "-D " : " -D ") + name + "=...";
-    }
-    e.report(diag::MissingParameter, function.nameRange(), unit.name, list).help("add " + example);
-    return Outcome::Failed;
-  }
+  if (!bound.missing.empty())
+    return reportMissing(unit, function, bound.missing);
   JitOptions merged = options;
   if (merged.outIdx.isNone()) {
     merged.outIdx = function.jit.outIdx;

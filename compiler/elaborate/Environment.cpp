@@ -103,6 +103,29 @@ private:
       bound.insert(name);
     }
   }
+  void classDefinition(const ast::ClassDef &def) {
+    bound.insert(def.name.id);
+    exprs(def.bases);
+    exprs(def.decorators);
+    if (intoFunctions) {
+      NameSet outer = bound;
+      block(def.body);
+      bound = outer;
+    }
+  }
+  void with(const ast::With &s) {
+    for (const ast::WithItem &item : s.items) {
+      expr(item.contextExpr);
+      if (item.optionalVars)
+        target(*item.optionalVars);
+    }
+    block(s.body);
+  }
+  void slice(const ast::Slice &s) {
+    expr(s.lower);
+    expr(s.upper);
+    expr(s.step);
+  }
   void pattern(const ast::Pattern *p);
   void loop(const ast::For &s) {
     target(*s.target);
@@ -158,18 +181,8 @@ void NameWalk::stmt(const ast::Stmt &s) {
   switch (s.kind) {
   case ast::StmtKind::FunctionDef:
     return definition(*s.as<ast::FunctionDef>());
-  case ast::StmtKind::ClassDef: {
-    const auto &def = *s.as<ast::ClassDef>();
-    bound.insert(def.name.id);
-    exprs(def.bases);
-    exprs(def.decorators);
-    if (intoFunctions) {
-      NameSet outer = bound;
-      block(def.body);
-      bound = outer;
-    }
-    return;
-  }
+  case ast::StmtKind::ClassDef:
+    return classDefinition(*s.as<ast::ClassDef>());
   case ast::StmtKind::Return:
     return expr(s.as<ast::Return>()->value);
   case ast::StmtKind::Delete:
@@ -200,12 +213,7 @@ void NameWalk::stmt(const ast::Stmt &s) {
     block(s.as<ast::If>()->body);
     return block(s.as<ast::If>()->orelse);
   case ast::StmtKind::With:
-    for (const ast::WithItem &item : s.as<ast::With>()->items) {
-      expr(item.contextExpr);
-      if (item.optionalVars)
-        target(*item.optionalVars);
-    }
-    return block(s.as<ast::With>()->body);
+    return with(*s.as<ast::With>());
   case ast::StmtKind::Raise:
     expr(s.as<ast::Raise>()->exc);
     return expr(s.as<ast::Raise>()->cause);
@@ -263,9 +271,7 @@ void NameWalk::expr(const ast::Expr *e) {
     expr(e->as<ast::Subscript>()->value);
     return expr(e->as<ast::Subscript>()->slice);
   case ast::ExprKind::Slice:
-    expr(e->as<ast::Slice>()->lower);
-    expr(e->as<ast::Slice>()->upper);
-    return expr(e->as<ast::Slice>()->step);
+    return slice(*e->as<ast::Slice>());
   case ast::ExprKind::Starred:
     return expr(e->as<ast::Starred>()->value);
   case ast::ExprKind::Call:

@@ -459,6 +459,39 @@ Value callNode(Elaborator &e, const ast::Call &node) {
   return e.call(callee, args);
 }
 
+Value namedExpr(Elaborator &e, const ast::NamedExpr &node) {
+  Value value = e.evalPinned(*node.value, node.target->id);
+  e.assign(*node.target, value, node.value->range);
+  return value;
+}
+
+Value display(Elaborator &e, const ast::Expr &expr) {
+  switch (expr.kind) {
+  case ast::ExprKind::Tuple: {
+    auto items = elements(e, expr.as<ast::Tuple>()->elements);
+    return items ? e.heap.tuple(std::move(*items)) : Value::error();
+  }
+  case ast::ExprKind::List: {
+    auto items = elements(e, expr.as<ast::List>()->elements);
+    return items ? e.heap.list(std::move(*items)) : Value::error();
+  }
+  case ast::ExprKind::Set:
+    return setOf(e, *expr.as<ast::Set>());
+  case ast::ExprKind::Dict:
+    return dictOf(e, *expr.as<ast::Dict>());
+  case ast::ExprKind::ListComp:
+    return listComp(e, *expr.as<ast::ListComp>());
+  case ast::ExprKind::SetComp:
+    return setComp(e, *expr.as<ast::SetComp>());
+  case ast::ExprKind::DictComp:
+    return dictComp(e, *expr.as<ast::DictComp>());
+  case ast::ExprKind::GeneratorExp:
+    return generator(e, *expr.as<ast::GeneratorExp>());
+  default:
+    return Value::error();
+  }
+}
+
 } // namespace
 
 Value Elaborator::evalPinned(const ast::Expr &expr, std::string_view hint) {
@@ -532,32 +565,17 @@ Value Elaborator::eval(const ast::Expr &expr) {
     return ifExp(*this, *expr.as<ast::IfExp>());
   case ast::ExprKind::Lambda:
     return lambda(*this, *expr.as<ast::Lambda>());
-  case ast::ExprKind::NamedExpr: {
-    auto &node = *expr.as<ast::NamedExpr>();
-    Value value = evalPinned(*node.value, node.target->id);
-    assign(*node.target, value, node.value->range);
-    return value;
-  }
-  case ast::ExprKind::Tuple: {
-    auto items = elements(*this, expr.as<ast::Tuple>()->elements);
-    return items ? heap.tuple(std::move(*items)) : Value::error();
-  }
-  case ast::ExprKind::List: {
-    auto items = elements(*this, expr.as<ast::List>()->elements);
-    return items ? heap.list(std::move(*items)) : Value::error();
-  }
+  case ast::ExprKind::NamedExpr:
+    return namedExpr(*this, *expr.as<ast::NamedExpr>());
+  case ast::ExprKind::Tuple:
+  case ast::ExprKind::List:
   case ast::ExprKind::Set:
-    return setOf(*this, *expr.as<ast::Set>());
   case ast::ExprKind::Dict:
-    return dictOf(*this, *expr.as<ast::Dict>());
   case ast::ExprKind::ListComp:
-    return listComp(*this, *expr.as<ast::ListComp>());
   case ast::ExprKind::SetComp:
-    return setComp(*this, *expr.as<ast::SetComp>());
   case ast::ExprKind::DictComp:
-    return dictComp(*this, *expr.as<ast::DictComp>());
   case ast::ExprKind::GeneratorExp:
-    return generator(*this, *expr.as<ast::GeneratorExp>());
+    return display(*this, expr);
   case ast::ExprKind::Await:
     report(diag::NotAtCompileTime, expr.range, "`await`");
     return Value::error();

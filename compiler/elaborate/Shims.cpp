@@ -115,7 +115,8 @@ std::optional<Value> tilelangFallback(Elaborator &e, ModuleObject &module, std::
 Value numSms(Elaborator &e, CallArgs &) { return Value::expr(multiprocessorCount(e)); }
 
 Value computeVersion(Elaborator &e, CallArgs &) {
-  int a = e.target.architecture;
+  // Where there is no GPU: the generation that every kernel has a path for.
+  int a = e.target.isGpu() ? e.target.architecture : 80;
   if (e.target.family == Family::Hip) // gfx942: 9.4
     return e.heap.tuple({Value::integer(a / 100), Value::integer(a / 10 % 10)});
   return e.heap.tuple({Value::integer(a / 10), Value::integer(a % 10)});

@@ -276,6 +276,20 @@ void execExprStmt(Elaborator &e, const ast::ExprStmt &stmt) {
     runtimeDiscard(e, value, stmt.range);
 }
 
+Flow execWith(Elaborator &e, const ast::With &stmt) {
+  if (!stmt.isAsync)
+    return execWithItems(e, stmt, 0);
+  e.report(diag::NotAtCompileTime, stmt.range, "an `async with`");
+  return Flow::Next;
+}
+
+void execDefinition(Elaborator &e, const ast::Stmt &stmt) {
+  if (auto *def = stmt.as<ast::FunctionDef>())
+    e.bindName(def->name.id, defineFunction(e, *def), def->name.range);
+  else if (auto *def = stmt.as<ast::ClassDef>())
+    e.bindName(def->name.id, defineClass(e, *def), def->name.range);
+}
+
 } // namespace
 
 Flow Elaborator::exec(const ast::Stmt &stmt) {
@@ -294,16 +308,10 @@ Flow Elaborator::exec(const ast::Stmt &stmt) {
     }
   } restore{*this, before};
   switch (stmt.kind) {
-  case ast::StmtKind::FunctionDef: {
-    auto &def = *stmt.as<ast::FunctionDef>();
-    bindName(def.name.id, defineFunction(*this, def), def.name.range);
+  case ast::StmtKind::FunctionDef:
+  case ast::StmtKind::ClassDef:
+    execDefinition(*this, stmt);
     return Flow::Next;
-  }
-  case ast::StmtKind::ClassDef: {
-    auto &def = *stmt.as<ast::ClassDef>();
-    bindName(def.name.id, defineClass(*this, def), def.name.range);
-    return Flow::Next;
-  }
   case ast::StmtKind::Return:
     return execReturn(*this, *stmt.as<ast::Return>());
   case ast::StmtKind::Delete:
@@ -324,14 +332,8 @@ Flow Elaborator::exec(const ast::Stmt &stmt) {
     return execWhile(*this, *stmt.as<ast::While>());
   case ast::StmtKind::If:
     return execIf(*this, *stmt.as<ast::If>());
-  case ast::StmtKind::With: {
-    auto &with = *stmt.as<ast::With>();
-    if (with.isAsync) {
-      report(diag::NotAtCompileTime, stmt.range, "an `async with`");
-      return Flow::Next;
-    }
-    return execWithItems(*this, with, 0);
-  }
+  case ast::StmtKind::With:
+    return execWith(*this, *stmt.as<ast::With>());
   case ast::StmtKind::Raise:
     execRaise(*this, *stmt.as<ast::Raise>());
     return Flow::Next;

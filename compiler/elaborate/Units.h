@@ -48,6 +48,8 @@ private:
   Outcome apply(const Unit &unit, FunctionObject &function,
                 const std::vector<std::pair<std::string, Value>> &given, const JitOptions &options,
                 const Value &config);
+  Outcome reportMissing(const Unit &unit, const FunctionObject &function,
+                        const std::vector<std::string> &missing);
   std::vector<Value> configurations(FunctionObject &function,
                                     const std::vector<std::pair<std::string, Value>> &given,
                                     const JitOptions &options);
