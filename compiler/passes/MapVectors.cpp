@@ -25,7 +25,7 @@ Index runAlongLast(const Layout &coordinates, Index limit) {
     pitch *= static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(sizes[d].second)));
   }
   auto linear = compose(Layout::strided(sizes, strides, "offset"), coordinates);
-  return linear ? vectorWidth(*linear, limit) : 1;
+  return linear ? orderedWidth(*linear, limit) : 1;
 }
 
 /// Runs of the last dim that a shared tile keeps consecutive and aligned wherever they start (at
