@@ -101,171 +101,222 @@ std::optional<std::vector<Index>> heldRegisters(const Layout &a, const Layout &b
 }
 
 /// Rounds of shuffles for a source map that stays inside warps. With lane and register bits as F2
-/// vectors, in round k lane l receives register k ^ Q l, so it reads lane M l ^ T k with M = T_ll ^
-/// T_lr Q. Q is grown until the register wanted from a lane depends on that lane only.
-std::optional<ShufflePlan> planShuffles(Layout source, Index warp, Index elementBytes) {
-  splitBits(source);
-  const OutputAxis &reg = source.output("reg"), &thread = source.output("thread");
-  std::vector<int> laneDigit,
-      regDigit;                 // destination digits that are bits; F2 coordinates are lanes first
-  std::vector<Index> sourceReg; // place value of each source register bit
+/// vectors, in round k lane l receives register k ^ Q l, so it reads lane M l ^ T k with
+/// M = T_ll ^ T_lr Q. Q is grown until the register wanted from a lane depends on that lane only.
+class ShufflePlanner {
+public:
+  ShufflePlanner(Layout map, Index warp) : source(std::move(map)), warp(warp) {
+    splitBits(source);
+    threadAxis = inputIndex(source, "thread");
+    threads = source.input("thread").size();
+    registers = source.input("reg").size();
+  }
+
+  std::optional<ShufflePlan> plan(Index elementBytes) {
+    if (source.inputs[0].name != "reg" || !sortDigits() || !readThreadTerms() ||
+        !readRegisterTerms())
+      return std::nullopt;
+    for (int d : regDigit)
+      perReg.push_back(column[d]);
+    for (int d : laneDigit)
+      perLane.push_back(column[d]);
+    q.assign(laneDigit.size(), 0);
+    if (!growQ())
+      return std::nullopt;
+    return write(elementBytes);
+  }
+
+private:
+  Layout source;
+  Index warp, threads = 0, registers = 0;
+  int threadAxis = 0;
+  std::vector<int> laneDigit, regDigit; ///< destination digits that are bits
+  std::vector<Index> sourceReg;         ///< place value of each source register bit
   DigitSet lanes = 0, warps = 0, odd = 0;
-  int threadAxis = inputIndex(source, "thread");
-  for (int d = 0; d < source.digitCount(); ++d) {
-    auto [a, p] = source.place(d);
-    if (a == threadAxis)
+  /// By destination digit: source lane bits, then source register bits from bit 32.
+  std::vector<Word> column = std::vector<Word>(64, 0);
+  std::vector<Term> wide; ///< register digits that pass through
+  std::vector<Word> perReg, perLane, q;
+  std::vector<std::pair<Word, Word>> reads; ///< source lanes (reduced) -> register part
+
+  static Word lanePart(Word v) { return v & 0xffffffffu; }
+  static Word regPart(Word v) { return v >> 32; }
+  int laneCount() const { return static_cast<int>(laneDigit.size()); }
+
+  bool sortDigits() {
+    for (int d = 0; d < source.digitCount(); ++d) {
+      auto [a, p] = source.place(d);
+      if (a != threadAxis) {
+        if (source.radix(d) > 2)
+          odd |= bit(d);
+        else
+          regDigit.push_back(d);
+        continue;
+      }
       (p < warp ? lanes : warps) |= bit(d);
-    else if (source.radix(d) > 2)
-      odd |= bit(d);
-    else
-      regDigit.push_back(d);
-    if (a == threadAxis && p < warp) {
+      if (p >= warp)
+        continue;
       if (source.radix(d) > 2)
-        return std::nullopt;
+        return false;
       laneDigit.push_back(d);
     }
+    return true;
   }
-  int laneCount = static_cast<int>(laneDigit.size());
-  std::vector<Word> column(
-      64, 0); // by destination digit: source lane bits, then source register bits from bit 32
-  std::vector<Term> wide; // register digits that pass through
-  Index threads = source.input("thread").size();
-  for (const Term &t : thread.terms) {
-    if (t.flip)
-      return std::nullopt;
-    if (t.weight >= warp || t.weight >= threads) {
-      if (!isDigit(t) || !(t.digits & warps) ||
-          source.place(std::countr_zero(t.digits)).second != t.weight)
-        return std::nullopt;
-      warps &= ~t.digits;
-      continue;
+
+  /// Warps must stay where they are; lane bits go into the columns.
+  bool readThreadTerms() {
+    const OutputAxis &thread = source.output("thread");
+    for (const Term &t : thread.terms) {
+      if (t.flip)
+        return false;
+      if (t.weight >= warp || t.weight >= threads) {
+        if (!isDigit(t) || !(t.digits & warps) ||
+            source.place(std::countr_zero(t.digits)).second != t.weight)
+          return false;
+        warps &= ~t.digits;
+        continue;
+      }
+      if (t.digits & (warps | odd) || !isPowerOfTwo(t.weight))
+        return false;
+      for (DigitSet s = t.digits; s; s &= s - 1)
+        column[std::countr_zero(s)] |= static_cast<Word>(t.weight);
     }
-    if (t.digits & (warps | odd) || !isPowerOfTwo(t.weight))
-      return std::nullopt;
-    for (DigitSet s = t.digits; s; s &= s - 1)
-      column[std::countr_zero(s)] |= static_cast<Word>(t.weight);
+    return !warps && !thread.base;
   }
-  if (warps || thread.base || reg.base)
-    return std::nullopt;
-  for (const Term &t : reg.terms) {
-    if (isDigit(t) && (t.digits & odd)) {
-      wide.push_back(t);
-      continue;
+
+  bool readRegisterTerms() {
+    const OutputAxis &reg = source.output("reg");
+    for (const Term &t : reg.terms) {
+      if (isDigit(t) && (t.digits & odd)) {
+        wide.push_back(t);
+        continue;
+      }
+      if (t.flip || (t.digits & odd))
+        return false;
+      for (DigitSet s = t.digits; s; s &= s - 1) {
+        int d = std::countr_zero(s);
+        if (!(bit(d) & lanes) && source.place(d).first == threadAxis)
+          return false;
+        column[d] |= bit(32 + static_cast<int>(sourceReg.size()));
+      }
+      sourceReg.push_back(t.weight);
     }
-    if (t.flip || (t.digits & odd))
-      return std::nullopt;
-    for (DigitSet s = t.digits; s; s &= s - 1) {
-      if (!(bit(std::countr_zero(s)) & lanes) &&
-          source.place(std::countr_zero(s)).first == threadAxis)
-        return std::nullopt;
-      column[std::countr_zero(s)] |= bit(32 + static_cast<int>(sourceReg.size()));
-    }
-    sourceReg.push_back(t.weight);
+    return !reg.base;
   }
-  auto lanePart = [](Word v) { return v & 0xffffffffu; };
-  auto regPart = [](Word v) { return v >> 32; };
-  std::vector<Word> perReg, perLane, q(laneCount, 0);
-  for (int d : regDigit)
-    perReg.push_back(column[d]);
-  for (int d : laneDigit)
-    perLane.push_back(column[d]);
-  // Eliminate lanes against what they read; a lane combination that reads the same lane but another
-  // register needs Q.
-  std::vector<std::pair<Word, Word>> reads; // source lanes (reduced) -> register part
-  for (int attempt = 0;; ++attempt) {
-    if (attempt > laneCount)
-      return std::nullopt;
+
+  /// A combination of lanes that reads one lane but two of its registers; 0 if there is none, and
+  /// then `reads` is filled.
+  Word findClash() {
     reads.clear();
     Span image;
-    std::vector<Word> m(laneCount);
-    Word clash = 0;
-    for (int j = 0; j < laneCount; ++j) {
+    std::vector<Word> m(laneDigit.size());
+    for (int j = 0; j < laneCount(); ++j) {
       m[j] = perLane[j] ^ combine(perReg, q[j]);
       Word made = bit(j);
-      if (image.reduce(lanePart(m[j]), &made) == 0 && regPart(combine(m, made)) != 0) {
-        clash = made;
-        break;
-      }
+      if (image.reduce(lanePart(m[j]), &made) == 0 && regPart(combine(m, made)) != 0)
+        return made;
       image.insert(lanePart(m[j]), j);
     }
-    if (!clash) {
-      for (auto &[vector, made] : image.rows())
-        reads.emplace_back(vector, regPart(combine(m, made)));
-      break;
+    for (auto &[vector, made] : image.rows())
+      reads.emplace_back(vector, regPart(combine(m, made)));
+    return 0;
+  }
+
+  bool growQ() {
+    for (int attempt = 0; attempt <= laneCount(); ++attempt) {
+      Word clash = findClash();
+      if (!clash)
+        return true;
+      int lane = std::bit_width(clash) - 1;
+      Span others;
+      for (int j = 0; j < laneCount(); ++j)
+        others.insert(lanePart(perLane[j] ^ combine(perReg, q[j])));
+      bool found = false;
+      for (std::size_t k = 0; k < perReg.size() && !found; ++k)
+        if (!others.contains(lanePart(perReg[k])))
+          q[lane] ^= bit(static_cast<int>(k)), found = true;
+      if (!found)
+        return false;
     }
-    int lane = std::bit_width(clash) - 1;
-    Span others;
-    for (int j = 0; j < laneCount; ++j)
-      others.insert(lanePart(perLane[j] ^ combine(perReg, q[j])));
-    bool found = false;
-    for (std::size_t k = 0; k < perReg.size() && !found; ++k)
-      if (!others.contains(lanePart(perReg[k])))
-        q[lane] ^= bit(static_cast<int>(k)), found = true;
-    if (!found)
-      return std::nullopt;
+    return false;
   }
-  // P: source lane -> register it offers (in round 0).
-  std::vector<Word> p(32, 0);
-  for (auto &[vector, registers] : reads)
-    p[std::bit_width(vector) - 1] = registers;
-  // Write the three maps over (round, thread); digits are those of the destination registers and
-  // threads.
-  std::vector<InputAxis> inputs{{"round", source.input("reg").radices},
-                                {"thread", source.input("thread").radices}};
-  if (source.inputs[0].name != "reg")
-    return std::nullopt;
-  Index registers = source.input("reg").size();
-  ShufflePlan plan{{inputs, {{"reg", reg.size, 0, {}}}},
-                   {inputs, {{"thread", threads, 0, {}}}},
-                   {inputs, {{"reg", registers, 0, {}}}},
-                   registers,
-                   0};
-  for (std::size_t k = 0; k < regDigit.size(); ++k) {
-    Term t{bit(regDigit[k]), source.place(regDigit[k]).second, false};
-    for (int j = 0; j < laneCount; ++j)
-      if (q[j] >> k & 1)
-        t.digits |= bit(laneDigit[j]);
-    plan.receive.outputs[0].terms.push_back(t);
+
+  /// The register that a lane receives into: k ^ Q l.
+  void writeReceive(OutputAxis &out) const {
+    for (std::size_t k = 0; k < regDigit.size(); ++k) {
+      Term t{bit(regDigit[k]), source.place(regDigit[k]).second, false};
+      for (int j = 0; j < laneCount(); ++j)
+        if (q[j] >> k & 1)
+          t.digits |= bit(laneDigit[j]);
+      out.terms.push_back(t);
+    }
+    for (int d = 0; d < source.digitCount(); ++d)
+      if (odd & bit(d))
+        out.terms.push_back({bit(d), source.place(d).second, false});
   }
-  for (int d = 0; d < source.digitCount(); ++d)
-    if (odd & bit(d))
-      plan.receive.outputs[0].terms.push_back({bit(d), source.place(d).second, false});
-  bool still = true;
-  for (int b = 0; b < laneCount; ++b) {
-    Term t{0, Index{1} << b, false};
-    for (int j = 0; j < laneCount; ++j)
-      if ((perLane[j] ^ combine(perReg, q[j])) >> b & 1)
-        t.digits |= bit(laneDigit[j]);
-    still = still && t.digits == bit(laneDigit[b]);
-    for (std::size_t k = 0; k < regDigit.size(); ++k)
-      if (perReg[k] >> b & 1)
-        t.digits |= bit(regDigit[k]);
-    plan.source.outputs[0].terms.push_back(t);
+
+  /// The thread that a lane reads from; whether that is the lane itself when no register bit is
+  /// set.
+  bool writeSource(OutputAxis &out) const {
+    bool still = true;
+    for (int b = 0; b < laneCount(); ++b) {
+      Term t{0, Index{1} << b, false};
+      for (int j = 0; j < laneCount(); ++j)
+        if ((perLane[j] ^ combine(perReg, q[j])) >> b & 1)
+          t.digits |= bit(laneDigit[j]);
+      still = still && t.digits == bit(laneDigit[b]);
+      for (std::size_t k = 0; k < regDigit.size(); ++k)
+        if (perReg[k] >> b & 1)
+          t.digits |= bit(regDigit[k]);
+      out.terms.push_back(t);
+    }
+    for (const Term &t : source.output("thread").terms)
+      if (t.weight >= warp)
+        out.terms.push_back(t);
+    return still;
   }
-  for (const Term &t : thread.terms)
-    if (t.weight >= warp)
-      plan.source.outputs[0].terms.push_back(t);
-  for (std::size_t s = 0; s < sourceReg.size(); ++s) {
-    Term t{0, sourceReg[s], false};
-    for (std::size_t k = 0; k < regDigit.size(); ++k)
-      if ((regPart(perReg[k]) ^ combine(p, lanePart(perReg[k]))) >> s & 1)
-        t.digits |= bit(regDigit[k]);
-    for (int b = 0; b < laneCount; ++b)
-      if (p[b] >> s & 1)
-        t.digits |= bit(laneDigit[b]);
-    plan.provide.outputs[0].terms.push_back(t);
+
+  /// The register that a lane offers: P of the lane, moved by the round.
+  void writeProvide(OutputAxis &out) const {
+    std::vector<Word> p(32, 0);
+    for (auto &[vector, taken] : reads)
+      p[std::bit_width(vector) - 1] = taken;
+    for (std::size_t s = 0; s < sourceReg.size(); ++s) {
+      Term t{0, sourceReg[s], false};
+      for (std::size_t k = 0; k < regDigit.size(); ++k)
+        if ((regPart(perReg[k]) ^ combine(p, lanePart(perReg[k]))) >> s & 1)
+          t.digits |= bit(regDigit[k]);
+      for (int b = 0; b < laneCount(); ++b)
+        if (p[b] >> s & 1)
+          t.digits |= bit(laneDigit[b]);
+      out.terms.push_back(t);
+    }
+    for (const Term &t : wide)
+      out.terms.push_back(t);
   }
-  for (const Term &t : wide)
-    plan.provide.outputs[0].terms.push_back(t);
-  for (Layout *l : {&plan.provide, &plan.source, &plan.receive})
-    l->normalize(), l->check();
-  Span moves; // rounds fall into classes with one source map each
-  for (Word w : perReg)
-    moves.insert(lanePart(w));
-  Index classes = Index{1} << moves.size();
-  plan.instructions = (classes - still) * ((registers / classes * elementBytes + 3) / 4);
-  return plan;
-}
+
+  /// The three maps over (round, thread); digits are those of the destination.
+  ShufflePlan write(Index elementBytes) const {
+    std::vector<InputAxis> inputs{{"round", source.input("reg").radices},
+                                  {"thread", source.input("thread").radices}};
+    ShufflePlan plan{{inputs, {{"reg", source.output("reg").size, 0, {}}}},
+                     {inputs, {{"thread", threads, 0, {}}}},
+                     {inputs, {{"reg", registers, 0, {}}}},
+                     registers,
+                     0};
+    writeReceive(plan.receive.outputs[0]);
+    bool still = writeSource(plan.source.outputs[0]);
+    writeProvide(plan.provide.outputs[0]);
+    for (Layout *l : {&plan.provide, &plan.source, &plan.receive})
+      l->normalize(), l->check();
+    Span moves; // rounds fall into classes with one source map each
+    for (Word w : perReg)
+      moves.insert(lanePart(w));
+    Index classes = Index{1} << moves.size();
+    plan.instructions = (classes - still) * ((registers / classes * elementBytes + 3) / 4);
+    return plan;
+  }
+};
 
 } // namespace
 
@@ -346,7 +397,7 @@ Conversion planConversion(const Layout &from, const Layout &to, Index elementByt
     return renaming(a, b, std::move(*source.registers));
   Conversion c;
   if (source.map)
-    c.shuffle = planShuffles(*source.map, machine.warp(), elementBytes);
+    c.shuffle = ShufflePlanner(*source.map, machine.warp()).plan(elementBytes);
   if (c.shuffle && c.shuffle->instructions <= maxShuffles) {
     c.kind = ConversionKind::Shuffle;
     return c;

@@ -102,147 +102,188 @@ std::optional<std::vector<Word>> phaseVectors(const Layout &fragment, const Tile
 /// Conflict-free layout by linear algebra. Offsets are (vector | bank | row) bits. An access is
 /// conflict-free iff no two lanes of a phase differ by an element of the subspace that keeps vector
 /// and bank fixed; two subspaces of equal dimension always have a common complement, so one choice
-/// of that subspace serves the store and the load. `vectorBytes` limits vectors; `widen` lets one
-/// side use vectors that the other side cannot.
-std::optional<Layout> xorLayout(Layout store, Layout load, const Sizes &tileSizes,
-                                Index elementBytes, const SharedMemory &m, Index vectorBytes,
-                                bool widen) {
-  splitBits(store);
-  splitBits(load);
-  auto tile = tileDigits({&store, &load}, tileSizes);
-  if (!isPowerOfTwo(elementBytes))
-    return std::nullopt;
-  int n = tile.bits;
-  std::size_t most = static_cast<std::size_t>(log2(std::max(Index{1}, vectorBytes / elementBytes)));
-  std::size_t wave =
-      std::min<std::size_t>(n, log2(std::max(Index{1}, m.banks * m.bankBytes / elementBytes)));
-  std::size_t word = std::min<std::size_t>(n, log2(std::max(Index{1}, m.bankBytes / elementBytes)));
-  auto registers = [&](const Layout &l) { // vector candidates, the fastest tile axis first
+/// of that subspace serves the store and the load.
+class XorLayout {
+public:
+  /// `vectorBytes` limits vectors; `widen` lets one side use vectors that the other side cannot.
+  XorLayout(Layout storing, Layout loading, const Sizes &tileSizes, Index elementBytes,
+            const SharedMemory &m, Index vectorBytes, bool widen)
+      : store(std::move(storing)), load(std::move(loading)), tileSizes(tileSizes),
+        elementBytes(elementBytes), m(m), widen(widen) {
+    splitBits(store);
+    splitBits(load);
+    tile = tileDigits({&store, &load}, tileSizes);
+    auto bitsOf = [&](Index bytes) {
+      return static_cast<std::size_t>(log2(std::max(Index{1}, bytes / elementBytes)));
+    };
+    std::size_t n = static_cast<std::size_t>(tile.bits);
+    most = bitsOf(vectorBytes);
+    wave = std::min(n, bitsOf(m.banks * m.bankBytes));
+    word = std::min(n, bitsOf(m.bankBytes));
+  }
+
+  std::optional<Layout> run() {
+    if (!isPowerOfTwo(elementBytes))
+      return std::nullopt;
+    chooseVectors();
+    if (!choosePhases())
+      return std::nullopt;
+    growSubspaces();
+    std::vector<Word> columns, rows = complement();
+    Span all; // offset bit i moves by column i; the layout is the inverse of that matrix
+    for (const auto &v : {low, storeBasis, rows})
+      for (Word w : v)
+        if (all.insert(w, static_cast<int>(columns.size())))
+          columns.push_back(w);
+    if (columns.size() != static_cast<std::size_t>(tile.bits))
+      return std::nullopt;
+    return write(all);
+  }
+
+private:
+  Layout store, load;
+  const Sizes &tileSizes;
+  Index elementBytes;
+  const SharedMemory &m;
+  bool widen;
+  TileDigits tile;
+  std::size_t most = 0, wave = 0, word = 0; ///< bits of a vector, of a wavefront, of a bank's word
+  std::vector<Word> storeVector, loadVector, low;
+  std::vector<Word> storePhase, loadPhase;
+  std::vector<Word> storeBasis, loadBasis, units;
+  Span loadSpan;
+
+  /// Vector candidates, the fastest tile axis first.
+  std::vector<Word> registers(const Layout &l) const {
     std::vector<Word> v;
     for (auto &[place, w] : bitVectors(l, "reg", tile))
       if (w.value_or(0))
         v.push_back(*w);
     std::sort(v.begin(), v.end());
     return v;
-  };
-  std::vector<Word> storeRegs = registers(store), loadRegs = registers(load), shared, low;
-  for (Word v : storeRegs)
-    if (std::count(loadRegs.begin(), loadRegs.end(), v) && shared.size() < most)
-      shared.push_back(v);
-  auto extend = [&](const std::vector<Word> &regs) {
-    std::vector<Word> v = shared;
-    Span span;
-    for (Word w : v)
-      span.insert(w);
-    for (Word w : regs)
-      if (widen && v.size() < most && span.insert(w))
-        v.push_back(w);
-    return v;
-  };
-  std::vector<Word> storeVector = extend(storeRegs), loadVector = shared;
-  if (storeVector.size() == shared.size())
-    loadVector = extend(loadRegs);
-  low = storeVector.size() > loadVector.size() ? storeVector : loadVector;
-  auto lanes = [&](const std::vector<Word> &v) {
-    Index bytes = std::max(elementBytes << v.size(), m.bankBytes);
+  }
+
+  void chooseVectors() {
+    std::vector<Word> storeRegs = registers(store), loadRegs = registers(load), shared;
+    for (Word v : storeRegs)
+      if (std::count(loadRegs.begin(), loadRegs.end(), v) && shared.size() < most)
+        shared.push_back(v);
+    auto extend = [&](const std::vector<Word> &regs) {
+      std::vector<Word> v = shared;
+      Span span;
+      for (Word w : v)
+        span.insert(w);
+      for (Word w : regs)
+        if (widen && v.size() < most && span.insert(w))
+          v.push_back(w);
+      return v;
+    };
+    storeVector = extend(storeRegs);
+    loadVector = storeVector.size() == shared.size() ? extend(loadRegs) : shared;
+    low = storeVector.size() > loadVector.size() ? storeVector : loadVector;
+  }
+
+  Index lanesOf(const std::vector<Word> &vector) const {
+    Index bytes = std::max(elementBytes << vector.size(), m.bankBytes);
     return std::clamp(m.banks * m.bankBytes / bytes, Index{1}, m.warp());
-  };
-  auto storePhase = phaseVectors(store, tile, lanes(storeVector), m),
-       loadPhase = phaseVectors(load, tile, lanes(loadVector), m);
-  if (!storePhase || !loadPhase)
-    return std::nullopt;
-  // A word's worth of elements is below bank granularity: complete the low bits with neighbouring
-  // lanes.
-  Span lowSpan;
-  std::erase_if(low, [&](Word w) { return !lowSpan.insert(w); });
-  for (const auto *phase : {&*storePhase, &*loadPhase})
-    for (Word w : *phase)
-      if (low.size() < word && lowSpan.insert(w))
-        low.push_back(w);
-  // The subspaces that must stay distinct, grown to one wavefront; growing towards each other
-  // first.
-  auto grow = [&](Span &span, std::vector<Word> &basis, const std::vector<Word> &from) {
-    for (Word w : from)
-      if (span.size() < wave && span.insert(w))
-        basis.push_back(w);
-  };
-  Span storeSpan, loadSpan;
-  std::vector<Word> storeBasis, loadBasis, units;
-  for (int i = 0; i < n; ++i)
-    units.push_back(bit(i));
-  std::vector<Word> wordBits(low.begin(), low.begin() + std::min(word, low.size()));
-  for (const auto &v : {wordBits, storeVector, *storePhase})
-    grow(storeSpan, storeBasis, v);
-  for (const auto &v : {wordBits, loadVector, *loadPhase})
-    grow(loadSpan, loadBasis, v);
-  for (const auto &v : {low, loadBasis, units})
-    grow(storeSpan, storeBasis, v);
-  for (const auto &v : {low, storeBasis, units})
-    grow(loadSpan, loadBasis, v);
-  // Common part first, then the rest of each; their sums and everything else make the rows.
-  Span common, storeRest, loadRest, both;
-  for (Word w : storeBasis)
-    if (loadSpan.contains(w))
-      common.insert(w);
-  for (Word c = 1; c < bit(static_cast<int>(storeBasis.size())); ++c)
-    if (Word w = combine(storeBasis, c); loadSpan.contains(w))
-      common.insert(w);
-  storeRest = loadRest = common;
-  std::vector<Word> onlyStore, onlyLoad, rows;
-  for (Word w : storeBasis)
-    if (storeRest.insert(w))
-      onlyStore.push_back(w);
-  for (Word w : loadBasis)
-    if (loadRest.insert(w))
-      onlyLoad.push_back(w);
-  for (std::size_t i = 0; i < onlyStore.size(); ++i)
-    rows.push_back(onlyStore[i] ^ onlyLoad[i]);
-  for (Word w : storeBasis)
-    both.insert(w);
-  for (Word w : loadBasis)
-    both.insert(w);
-  for (Word w : units)
-    if (both.insert(w))
-      rows.push_back(w);
-  // Offset bit i moves by column i; the layout is the inverse of that matrix.
-  std::vector<Word> columns;
-  Span all;
-  for (const auto &v : {low, storeBasis, rows})
-    for (Word w : v)
-      if (all.insert(w, static_cast<int>(columns.size())))
-        columns.push_back(w);
-  if (columns.size() != static_cast<std::size_t>(n))
-    return std::nullopt;
-  Layout out;
-  std::vector<int> id(tile.digits.size());
-  int next = 0;
-  for (std::size_t o = 0; o < tileSizes.size(); ++o) {
-    out.inputs.push_back({tileSizes[o].first, {}});
-    for (std::size_t i = 0; i < tile.digits.size(); ++i)
-      if (tile.digits[i].output == o)
-        out.inputs.back().radices.push_back(tile.digits[i].radix), id[i] = next++;
   }
-  OutputAxis offset{"offset", Index{1} << n, 0, {}};
-  std::vector<Term> terms(n);
-  for (int i = 0; i < n; ++i)
-    terms[i].weight = Index{1} << i;
-  for (std::size_t i = 0; i < tile.digits.size(); ++i) {
-    if (tile.digits[i].bitId < 0) {
-      offset.terms.push_back({bit(id[i]), offset.size, false});
-      offset.size *= tile.digits[i].radix;
-      continue;
+
+  bool choosePhases() {
+    auto storing = phaseVectors(store, tile, lanesOf(storeVector), m),
+         loading = phaseVectors(load, tile, lanesOf(loadVector), m);
+    if (!storing || !loading)
+      return false;
+    storePhase = std::move(*storing);
+    loadPhase = std::move(*loading);
+    // A word's worth of elements is below bank granularity: complete the low bits with neighbouring
+    // lanes.
+    Span lowSpan;
+    std::erase_if(low, [&](Word w) { return !lowSpan.insert(w); });
+    for (const auto *phase : {&storePhase, &loadPhase})
+      for (Word w : *phase)
+        if (low.size() < word && lowSpan.insert(w))
+          low.push_back(w);
+    return true;
+  }
+
+  /// The subspaces that must stay distinct, grown to one wavefront; towards each other first.
+  void growSubspaces() {
+    auto grow = [&](Span &span, std::vector<Word> &basis, const std::vector<Word> &from) {
+      for (Word w : from)
+        if (span.size() < wave && span.insert(w))
+          basis.push_back(w);
+    };
+    Span storeSpan;
+    for (int i = 0; i < tile.bits; ++i)
+      units.push_back(bit(i));
+    std::vector<Word> wordBits(low.begin(), low.begin() + std::min(word, low.size()));
+    for (const auto &v : {wordBits, storeVector, storePhase})
+      grow(storeSpan, storeBasis, v);
+    for (const auto &v : {wordBits, loadVector, loadPhase})
+      grow(loadSpan, loadBasis, v);
+    for (const auto &v : {low, loadBasis, units})
+      grow(storeSpan, storeBasis, v);
+    for (const auto &v : {low, storeBasis, units})
+      grow(loadSpan, loadBasis, v);
+  }
+
+  /// The rows: sums of what is in one subspace only, and everything that is in neither.
+  std::vector<Word> complement() const {
+    Span common, storeRest, loadRest, both;
+    for (Word c = 1; c < bit(static_cast<int>(storeBasis.size())); ++c)
+      if (Word w = combine(storeBasis, c); loadSpan.contains(w))
+        common.insert(w);
+    storeRest = loadRest = common;
+    std::vector<Word> onlyStore, onlyLoad, rows;
+    for (Word w : storeBasis)
+      if (storeRest.insert(w))
+        onlyStore.push_back(w);
+    for (Word w : loadBasis)
+      if (loadRest.insert(w))
+        onlyLoad.push_back(w);
+    for (std::size_t i = 0; i < onlyStore.size(); ++i)
+      rows.push_back(onlyStore[i] ^ onlyLoad[i]);
+    for (const auto *basis : {&storeBasis, &loadBasis})
+      for (Word w : *basis)
+        both.insert(w);
+    for (Word w : units)
+      if (both.insert(w))
+        rows.push_back(w);
+    return rows;
+  }
+
+  Layout write(const Span &all) const {
+    Layout out;
+    std::vector<int> id(tile.digits.size());
+    int next = 0;
+    for (std::size_t o = 0; o < tileSizes.size(); ++o) {
+      out.inputs.push_back({tileSizes[o].first, {}});
+      for (std::size_t i = 0; i < tile.digits.size(); ++i)
+        if (tile.digits[i].output == o)
+          out.inputs.back().radices.push_back(tile.digits[i].radix), id[i] = next++;
     }
-    Word made = 0;
-    all.reduce(bit(tile.digits[i].bitId), &made);
-    for (; made; made &= made - 1)
-      terms[std::countr_zero(made)].digits |= bit(id[i]);
+    OutputAxis offset{"offset", Index{1} << tile.bits, 0, {}};
+    std::vector<Term> terms(static_cast<std::size_t>(tile.bits));
+    for (int i = 0; i < tile.bits; ++i)
+      terms[i].weight = Index{1} << i;
+    for (std::size_t i = 0; i < tile.digits.size(); ++i) {
+      if (tile.digits[i].bitId < 0) { // odd digits go on top
+        offset.terms.push_back({bit(id[i]), offset.size, false});
+        offset.size *= tile.digits[i].radix;
+        continue;
+      }
+      Word made = 0;
+      all.reduce(bit(tile.digits[i].bitId), &made);
+      for (; made; made &= made - 1)
+        terms[std::countr_zero(made)].digits |= bit(id[i]);
+    }
+    offset.terms.insert(offset.terms.end(), terms.begin(), terms.end());
+    out.outputs.push_back(std::move(offset));
+    out.normalize();
+    out.check();
+    return out;
   }
-  offset.terms.insert(offset.terms.end(), terms.begin(), terms.end());
-  out.outputs.push_back(std::move(offset));
-  out.normalize();
-  out.check();
-  return out;
-}
+};
 
 } // namespace
 
@@ -290,7 +331,7 @@ SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBy
     for (Index bytes = machine.vectorBytes; bytes >= std::min(elementBytes, machine.vectorBytes);
          bytes /= 2)
       for (bool widen : {true, false})
-        if (auto memory = xorLayout(*a, *b, tile, elementBytes, machine, bytes, widen);
+        if (auto memory = XorLayout(*a, *b, tile, elementBytes, machine, bytes, widen).run();
             memory && consider(*memory))
           return *best;
   for (Index pad = 0; pad * elementBytes <= machine.banks * machine.bankBytes / 2;

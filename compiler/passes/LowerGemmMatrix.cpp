@@ -375,24 +375,18 @@ bool lowerGemmLoop(StmtPtr &stmt, Builder &b, const Target &target, const RoleTh
   b.add(cloneStmt(*wait));
   b.barrier();
   b.when(lessThan(loop.lo, loop.hi), [&] { code.load(first, {{loop.var, loop.lo}}); });
-  // Step 1 is loaded before later copies are started: the downstream compiler takes no load past a
-  // copy.
-  Block body;
-  b.in(body, [&] {
-    code.load(context.int32(1));
-    for (StmtPtr &other : loop.body)
-      b.add(std::move(other));
+  // Later copies are started first: the earlier they are under way, the fewer stages hide their
+  // latency.
+  b.in(loop.body, [&] {
     code.clear();
-    code.multiply(first);
-    unrolledLoop(b, "k", code.steps() - 2, [&](Expr k) {
-      code.load(k + 2);
-      code.multiply(k + 1);
+    unrolledLoop(b, "k", code.steps() - 1, [&](Expr k) {
+      code.load(k + 1);
+      code.multiply(k);
     });
     b.add(std::move(wait));
     b.when(lessThan(loop.var + 1, loop.hi), [&] { code.load(first, {{loop.var, loop.var + 1}}); });
     code.multiply(context.int32(code.steps() - 1));
   });
-  loop.body = std::move(body);
   b.add(std::move(stmt));
   return true;
 }
