@@ -312,11 +312,12 @@ void inferLaunch(Function &function, Launch &launch, PassContext &context) {
     InferenceGraph graph = buildGraph(function, launch, context.target);
     if (!graph.misplaced.empty() && relocate(graph, context, tried))
       continue;
-    graph.misplaced.clear();
-    Inference(graph).run();
-    findMisplaced(graph);
-    if (!graph.misplaced.empty() && relocate(graph, context, tried))
-      continue;
+    if (graph.misplaced.empty()) {
+      Inference(graph).run();
+      findMisplaced(graph);
+      if (!graph.misplaced.empty() && relocate(graph, context, tried))
+        continue;
+    }
     for (const Misplaced &m : graph.misplaced)
       context.diagnostics.report(diag::NoLayout, m.range, m.buffer->name, m.reason);
     if (!graph.misplaced.empty())
