@@ -10,13 +10,14 @@
 //
 // A block is one task on a CPU. Tile ops are done once for all threads; so are statements whose
 // values are the same in all threads (doing them again would change nothing). The rest is cut at
-// tile ops and barriers into loops over the threads. Values that cross a cut are computed again
-// where they are cheap and pure, else kept in arrays with one entry per thread, and so are the
-// threads' own buffers.
+// tile ops and barriers, and where threads meet in memory, into loops over the threads. Values that
+// cross a cut are computed again where they are cheap and pure, else kept in arrays with one entry
+// per thread, and so are the threads' own buffers.
 //
 // Why here: tile ops are still whole, so that it is plain what is collective; afterwards no thread
 // index is left.
 #include "analysis/Collective.h"
+#include "analysis/Effects.h"
 #include "analysis/Uniformity.h"
 #include "ir/Builder.h"
 #include "ir/Walk.h"
@@ -90,11 +91,75 @@ private:
           out.push_back(std::move(inner));
         continue;
       }
+      if (isUniformControl(*stmt) && meetsItself(*stmt)) {
+        run = nullptr;
+        descend(*stmt, threads);
+        out.push_back(std::move(stmt));
+        continue;
+      }
+      if (run && meets(analysis::effectsOf(run->body), analysis::effectsOf(*stmt)))
+        run = nullptr;
       if (!run)
         run = &openLoop(out, threads, stmt->range);
       run->body.push_back(std::move(stmt));
     }
     block = std::move(out);
+  }
+
+  // ---- Threads that meet in memory: each statement takes effect in all of them before the next
+
+  /// Whether some thread may touch in `later` what another one touches in `earlier`, and one
+  /// writes.
+  bool meets(const analysis::Effects &earlier, const analysis::Effects &later) const {
+    for (const analysis::MemoryAccess &a : earlier.memory)
+      for (const analysis::MemoryAccess &b : later.memory)
+        if (a.stmt != b.stmt && (a.writes() || b.writes()) && !(a.atomic && b.atomic) &&
+            a.storage()->scope != Scope::Local &&
+            analysis::mayAlias(*a.use.buffer, *b.use.buffer) && !isOwn(a, b))
+          return true;
+    return false;
+  }
+  bool meetsItself(const Stmt &stmt) const {
+    analysis::Effects effects = analysis::effectsOf(stmt);
+    return meets(effects, effects);
+  }
+
+  /// Loops and branches that all threads go through together.
+  bool isUniformControl(const Stmt &stmt) const {
+    if (!isa<IfStmt>(stmt) && !isa<ForStmt>(stmt) && !isa<WhileStmt>(stmt))
+      return false;
+    bool uniform = true;
+    forEachExpr(stmt, [&](Expr e) { uniform = uniform && uniformity.uniform(e); });
+    // What leaves a loop must stay in it.
+    forEachBlock(stmt, [&](const Block &block) {
+      walk(block, [&](const Stmt &inner) {
+        uniform =
+            uniform && !isa<BreakStmt>(inner) && !isa<ContinueStmt>(inner) && !isa<ExitStmt>(inner);
+        return uniform;
+      });
+    });
+    return uniform;
+  }
+
+  /// Both touch one element, which is another one for each thread.
+  bool isOwn(const analysis::MemoryAccess &a, const analysis::MemoryAccess &b) const {
+    const Element *x = a.use.element, *y = b.use.element;
+    if (!x || !y || a.whole || b.whole || x->buffer != y->buffer || x->indices != y->indices ||
+        x->version != y->version)
+      return false;
+    return std::any_of(x->indices.begin(), x->indices.end(),
+                       [&](Expr index) { return tellsThreadsApart(index); });
+  }
+  bool tellsThreadsApart(Expr index) const {
+    bool oneDim = launch.threads[1] == 1 && launch.threads[2] == 1;
+    unsigned threadTerms = 0;
+    for (auto &[term, coefficient] : linear(index).terms) {
+      if (term == launch.tid || (oneDim && term == launch.threadVars[0]))
+        ++threadTerms;
+      else if (!uniformity.uniform(term))
+        return false;
+    }
+    return threadTerms == 1;
   }
 
   void descend(Stmt &stmt, ThreadRange threads) {
