@@ -41,10 +41,19 @@ private:
 
   void visit(Stmt &stmt) {
     std::int64_t here = position++;
+    // Threads do not wait for each other inside an elementwise op: what one of them reads first
+    // another one still needs when the first already writes. So all that an op uses lives for all
+    // of it.
+    if (stmt.op && stmt.op != op) {
+      op = stmt.op;
+      opBegin = here;
+    }
     if (auto *alloc = dynCast<AllocStmt>(&stmt);
         alloc && !alloc->buffer->base && inArena(*alloc->buffer))
       allocate(*alloc->buffer);
-    forEachUse(stmt, [&](const BufferUse &use) { note(*use.buffer->storage(), here); });
+    forEachUse(stmt, [&](const BufferUse &use) {
+      note(*use.buffer->storage(), stmt.op ? opBegin : here, here);
+    });
     bool loops = isa<ForStmt>(stmt) || isa<WhileStmt>(stmt);
     if (loops)
       open.push_back({here, {}});
@@ -63,11 +72,11 @@ private:
     depth[&buffer] = open.size();
   }
 
-  void note(Buffer &buffer, std::int64_t at) {
+  void note(Buffer &buffer, std::int64_t first, std::int64_t last) {
     auto found = index.find(&buffer);
     if (found == index.end())
       return;
-    extend(slots[found->second], at, at);
+    extend(slots[found->second], first, last);
     for (std::size_t level = depth[&buffer]; level < open.size(); ++level)
       open[level].outside.push_back(&buffer);
   }
@@ -89,6 +98,8 @@ private:
   std::unordered_map<const Buffer *, std::size_t> depth; ///< loops around the allocation
   std::vector<Loop> open;
   std::int64_t position = 0;
+  std::uint32_t op = 0;     ///< the elementwise op that the last statement of one belonged to
+  std::int64_t opBegin = 0; ///< where that began
 };
 
 void measure(ArenaSlot &slot) {

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import time
 
+import differ
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "test" / "exec"
 SAMPLES = ROOT / "samples"
@@ -40,6 +42,55 @@ def own(name):
 # vector divides.
 GEMMS = [(8, 16, 0), (16, 8, 32), (129, 64, 64), (64, 136, 96), (1, 1, 1), (33, 70, 45), (130, 131, 130)]
 
+def call(command, where, settings=None, limit=300):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("EMU_")}
+    environment.update(settings or {})
+    done = subprocess.run(command, cwd=where, env=environment, text=True, errors="replace", timeout=limit,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+class Difference:
+    """Kernels without a host of their own: their results are held against those of the CPU."""
+
+    def __init__(self, name):
+        self.name, self.kernels = name, [HERE / "kernels" / f"{name}.tl"]
+
+    def check(self, options, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        source = self.kernels[0]
+        sizes = differ.sizes_of(source.read_text())
+        for target, emitted in ((options.target, "kernel.cu"), ("cpu", "kernel.cpp")):
+            code, text = call([options.tlc, source, f"--target={target}", "-o", emitted, "--header", "kernel.h",
+                               "--metadata", "kernel.json"], folder)
+            if code:
+                return text
+            host, counts = differ.host_of("kernel.h", (folder / "kernel.json").read_text(), sizes)
+            (folder / "host.cpp").write_text(host)
+            paths = [f"-I{SAMPLES / 'common'}", f"-I{HERE}", "-I."]
+            if target == "cpu":
+                command = [os.environ.get("CXX", "g++"), "-std=c++20", "-O1", *paths, "host.cpp", emitted, "-pthread"]
+            else:
+                command = [ROOT / "tools" / "emulate.sh", "-DSAMPLE_CUDA", *paths, "host.cpp", emitted]
+            code, text = call([*command, "-o", f"run-{target}"], folder, {"TLC_EMULATE_CACHE": str(options.cache)})
+            if code:
+                return text
+        seed = {"TLC_SAMPLE_SEED": str(random.randrange(1, 1 << 30))}
+        code, text = call(["./run-cpu", "cpu.out"], folder, seed)
+        if code:
+            return f"exit status {code} on the CPU\n{text}"
+        for mode in ("early", "late", "random"):
+            settings = seed | {"EMU_MODE": mode, "EMU_SEED": seed["TLC_SAMPLE_SEED"]}
+            code, text = call([f"./run-{options.target}", "gpu.out"], folder, settings)
+            again = f"{' '.join(f'{k}={v}' for k, v in settings.items())} {folder}/run-{options.target} out\n"
+            if code or "emu: " in text:
+                return f"exit status {code} of {again}{text[-6000:]}"
+            wrong = differ.disagreement((folder / "gpu.out").read_bytes(), (folder / "cpu.out").read_bytes(), counts)
+            if wrong:
+                return f"{wrong}: {again}"
+        return ""
+
+
 PROGRAMS = [
     sample("vector_add"),
     sample("softmax"),
@@ -52,15 +103,8 @@ PROGRAMS = [
     own("pipelines"),
     own("products"),
     own("tiles"),
+    Difference("sharing"),
 ]
-
-
-def call(command, where, settings=None, limit=300):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("EMU_")}
-    environment.update(settings or {})
-    done = subprocess.run(command, cwd=where, env=environment, text=True, errors="replace", timeout=limit,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return done.returncode, done.stdout
 
 
 def build(program, options, folder):
@@ -80,6 +124,9 @@ def build(program, options, folder):
 def check(program, options):
     started = time.monotonic()
     folder = options.work / options.target / program.name
+    if isinstance(program, Difference):
+        failure = program.check(options, folder)
+        return program.name, failure, f"{time.monotonic() - started:.1f} s"
     failure = build(program, options, folder)
     if failure:
         return program.name, failure, 0
