@@ -217,6 +217,7 @@ constexpr Row rows[] = {
        });
      }},
     {"cp_async", copyAsync},
+    {"gemm_tile", multiplyTile},
     {"elect_one", electOne},
     {"cluster_rank", clusterRank},
     {"increase_registers", nothing},

@@ -24,6 +24,9 @@ void multiplyMatrix(Group &group, const CallNode &node, const WarpLanes &warp, c
 /// ldmatrix_x4_trans and the like; false if the name is none of them.
 bool moveMatrices(Group &group, const CallNode &node, const WarpLanes &warp);
 
+/// gemm_tile: one thread's product of tiles in memory.
+void multiplyTile(Group &group, const CallNode &node, const WarpLanes &warp);
+
 /// Where a pointer argument points, as a bit offset; -1 (and reported) if it is out of range.
 std::int64_t addressOf(Group &group, const ArgumentRef &arg, std::uint32_t lane, unsigned elements);
 

@@ -198,4 +198,58 @@ bool moveMatrices(Group &group, const CallNode &node, const WarpLanes &warp) {
   return true;
 }
 
+namespace {
+
+/// A matrix in memory: rows of `pitch` elements from a pointer argument on.
+struct MemoryMatrix {
+  const View &view;
+  std::int64_t start = -1, pitch = 0;
+
+  std::int64_t at(std::int64_t i, std::int64_t j) const {
+    return start + (i * pitch + j) * static_cast<std::int64_t>(view.bits());
+  }
+  double read(Group &group, std::int64_t i, std::int64_t j, std::uint32_t lane) const {
+    group.noteRead(view, at(i, j), lane, false);
+    Value value = view.load(at(i, j));
+    return view.dtype.isFloat() ? value.f : static_cast<double>(value.i);
+  }
+};
+
+} // namespace
+
+void multiplyTile(Group &group, const CallNode &node, const WarpLanes &warp) {
+  const std::vector<std::int64_t> &shape = node.call->templateArgs;
+  if (shape.size() != 5 || node.args.size() != 6)
+    return group.report(ReportKind::Unsupported, "gemm_tile takes c, a, b and their pitches");
+  std::int64_t m = shape[0], n = shape[1], k = shape[2];
+  bool turnA = shape[3] != 0, turnB = shape[4] != 0;
+  for (std::int32_t place : warp.lane) {
+    if (place < 0)
+      continue;
+    auto lane = static_cast<std::uint32_t>(place);
+    auto matrix = [&](std::size_t arg, std::int64_t rows, std::int64_t columns) {
+      std::int64_t pitch = group.lanes.get(node.args[arg + 3].value[0], lane).i;
+      std::int64_t span = (rows - 1) * pitch + columns;
+      return MemoryMatrix{group.view(node.args[arg].element.buffer),
+                          addressOf(group, node.args[arg], lane, static_cast<unsigned>(span)),
+                          pitch};
+    };
+    MemoryMatrix c = matrix(0, m, n), a = turnA ? matrix(1, k, m) : matrix(1, m, k),
+                 b = turnB ? matrix(2, n, k) : matrix(2, k, n);
+    if (c.start < 0 || a.start < 0 || b.start < 0)
+      continue;
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        double sum = c.read(group, i, j, lane);
+        for (std::int64_t x = 0; x < k; ++x)
+          sum += (turnA ? a.read(group, x, i, lane) : a.read(group, i, x, lane)) *
+                 (turnB ? b.read(group, j, x, lane) : b.read(group, x, j, lane));
+        Value value = c.view.dtype.isFloat()
+                          ? Value{.f = roundTo(c.view.dtype, sum)}
+                          : Value{.i = wrapInteger(c.view.dtype, static_cast<std::int64_t>(sum))};
+        group.write(c.view, c.at(i, j), lane, false, value);
+      }
+  }
+}
+
 } // namespace tlc::interpret

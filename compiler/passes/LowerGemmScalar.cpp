@@ -33,6 +33,8 @@ public:
     TLC_CHECK(map.has_value(), "an accumulator that is not at home");
     result = std::move(*map);
     clearAccumulators(g, c, static_cast<Index>(result.table.size()), result);
+    if (g.threads == 1 && g.target.family == Family::Cpu && callTile())
+      return;
     if (g.threads == 1)
       return rowsInMemory();
     blockInRegisters();
@@ -164,6 +166,64 @@ private:
   }
 
   // ---- CPU ----
+
+  /// A tile that lies row by row, as the runtime's kernels want it: where it starts, and the
+  /// elements from row to row.
+  struct Rows {
+    Element start;
+    Index pitch = 0;
+  };
+  static std::optional<Rows> rowsOf(const Region &region) {
+    Buffer &buffer = *region.buffer;
+    auto shape = buffer.constantShape();
+    unsigned rank = buffer.rank();
+    if (!shape || rank < 2 || buffer.base || region.isDropped(rank - 1) ||
+        region.isDropped(rank - 2) || region.tileRank() != 2)
+      return std::nullopt;
+    bool plain = buffer.scope == Scope::Fragment
+                     ? equal(*buffer.layout, replicatedLayout(*shape, 1))
+                     : buffer.scope == Scope::Shared &&
+                           equal(*buffer.layout, Layout::rowMajor(dimSizes(*shape)));
+    if (!plain)
+      return std::nullopt;
+    return Rows{physicalElement(buffer, region.offsets, region.version), (*shape)[rank - 1]};
+  }
+
+  /// Types for which the runtime has conversions to and from sums.
+  static bool hasKernel(DType t) {
+    return t.lanes == 1 && (t.isFloat() ? t.bits() >= 16 && t.scalar != Scalar::TFloat32
+                                        : t.isInteger() && t.bits() >= 8 && t.bits() <= 32);
+  }
+
+  /// The register-blocked kernel of the runtime, if tiles are plain and fit a core's cache and
+  /// stack.
+  bool callTile() {
+    auto a = rowsOf(g.gemm.a), b2 = rowsOf(g.gemm.b), c2 = rowsOf(g.gemm.c);
+    Index elements = g.shape.m * g.shape.k + g.shape.k * g.shape.n + g.shape.m * g.shape.n;
+    for (const Region *r : {&g.gemm.a, &g.gemm.b, &g.gemm.c})
+      if (!hasKernel(r->buffer->dtype) || r->buffer->dtype.isFloat() != c.dtype.isFloat())
+        return false;
+    if (!a || !b2 || !c2 || elements > (1 << 18))
+      return false;
+    auto pointer = [&](const Rows &rows, const Region &region, Access access) {
+      auto tile = *region.constantTileExtents();
+      Pointer p;
+      p.element = rows.start;
+      p.count = context.int32((tile[0] - 1) * rows.pitch + tile[1]);
+      p.access = access;
+      return p;
+    };
+    auto &call = b.add<CallStmt>();
+    call.callee = "gemm_tile";
+    call.templateArgs = {g.shape.m, g.shape.n, g.shape.k, g.gemm.transposeA, g.gemm.transposeB};
+    call.args = {pointer(*c2, g.gemm.c, Access::ReadWrite),
+                 pointer(*a, g.gemm.a, Access::Read),
+                 pointer(*b2, g.gemm.b, Access::Read),
+                 context.int32(c2->pitch),
+                 context.int32(a->pitch),
+                 context.int32(b2->pitch)};
+    return true;
+  }
 
   Expr operand(Side side, Expr row, Expr k) {
     const Region &region = g.region(side);
