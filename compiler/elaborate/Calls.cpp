@@ -487,7 +487,8 @@ Value Elaborator::runBody(FunctionObject &function, Scope *scope, bool likeKerne
     }
   } pop{*this, frames.size() - 1};
   std::optional<DiagnosticEngine::Context> note;
-  if (callRange.valid() && function.def)
+  constexpr unsigned shownCalls = 8; // of endless recursion the beginning is enough
+  if (callRange.valid() && function.def && parts->callDepth <= shownCalls)
     note.emplace(diagnostics, callRange, "in the call of `" + function.name + "`");
   if (function.lambda)
     return evalPinned(*function.lambda->body);

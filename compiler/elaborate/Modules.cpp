@@ -168,7 +168,12 @@ void importStar(Elaborator &e, ModuleObject &module, SourceRange range) {
     for (const Value &name : e.toList(all->value))
       if (name.isText())
         names.push_back(name.asText());
-  if (names.empty())
+  if (names.empty() && module.name == "tilelang.language") {
+    names = {"prim_func", "macro"};
+    for (std::string_view name : languageNames())
+      if (!name.starts_with("_"))
+        names.emplace_back(name);
+  } else if (names.empty())
     for (const std::string &name : module.globals->order)
       if (!name.starts_with("_"))
         names.push_back(name);
@@ -356,7 +361,10 @@ void execTop(Elaborator &e, const ast::Stmt &stmt) {
   for (std::size_t i = mark.records; i < records.size(); ++i) {
     if (records[i].severity != Severity::Error)
       continue;
-    host = host && belongsToHost(records[i].id);
+    // T is known whole: a name that it has not is a slip of the pen.
+    bool slip = records[i].id == diag::NoAttribute &&
+                records[i].message.starts_with("module `tilelang.language`");
+    host = host && belongsToHost(records[i].id) && !slip;
     if (reason.empty())
       reason = records[i].message;
   }

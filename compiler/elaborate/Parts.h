@@ -9,7 +9,7 @@
 namespace tlc::elaborate {
 
 inline constexpr std::uint64_t stepLimit = 20'000'000;
-inline constexpr unsigned callDepthLimit = 300;
+inline constexpr unsigned callDepthLimit = 200;
 inline constexpr unsigned exprDepthLimit = 1500;
 
 struct Elaborator::Parts {

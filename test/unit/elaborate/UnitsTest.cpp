@@ -320,6 +320,20 @@ if __name__ == "__main__":
   CHECK(Built(host, with({"M=64", "N=64"})).text() == "copy(A:float16,64,64, B:float16,64,64!)");
 }
 
+TEST_CASE("T may be imported whole, and a slip in its names is no host code") {
+  std::string starred = R"(
+from tilelang.language import *
+@prim_func
+def k(A: Tensor((64,), float16)):
+    with Kernel(1, threads=32):
+        A[0] = 1.0
+)";
+  CHECK(Built(starred).text() == "k(A:float16,64)");
+  std::string slip = "import tilelang.language as T\ndtype = T.flaot16\n";
+  CHECK(Built(slip).messages().starts_with(
+      "TL1005 module `tilelang.language` has no attribute `flaot16`, did you mean `float16`?\n"));
+}
+
 TEST_CASE("functions that define kernels for themselves are no units") {
   std::string tests = lazy + R"(
 def test_copy():
