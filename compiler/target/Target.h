@@ -46,7 +46,7 @@ private:
 };
 
 /// Costs in issue slots of one quarter of an SM (on CPUs: of one core's vector unit). The order of
-/// magnitude is what matters; see the cost section of the layout inference notes in README.md.
+/// magnitude is what matters; README.md explains them.
 struct CostWeights {
   double instruction = 1;        ///< any vector or scalar instruction of a warp
   double globalSector = 0.5;     ///< 32 bytes touched by a warp's access
