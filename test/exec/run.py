@@ -103,7 +103,9 @@ PROGRAMS = [
     own("pipelines"),
     own("products"),
     own("tiles"),
+    own("threads"),
     Difference("sharing"),
+    Difference("loops"),
 ]
 
 
