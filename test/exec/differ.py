@@ -8,7 +8,7 @@ import math
 import re
 import struct
 
-TYPES = {"float16": "exec::Half", "bfloat16": "exec::BFloat", "float32": "float", "float64": "double",
+TYPES = {"float8_e4m3fn": "exec::E4M3", "float8_e5m2": "exec::E5M2", "float16": "exec::Half", "bfloat16": "exec::BFloat", "float32": "float", "float64": "double",
          "int8": "std::int8_t", "int16": "std::int16_t", "int32": "std::int32_t", "int64": "std::int64_t",
          "uint8": "std::uint8_t", "uint16": "std::uint16_t", "uint32": "std::uint32_t", "uint64": "std::uint64_t"}
 

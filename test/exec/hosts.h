@@ -27,6 +27,33 @@ struct BFloat {
   }
 };
 
+/// An 8-bit float as the kernels store it, by the table of its values: the nearest one below
+/// infinity.
+template <int Mantissa, bool HasInfinity> struct Float8 {
+  std::uint8_t bits = 0;
+  Float8() = default;
+  Float8(double value) {
+    for (int i = 0; i < 256; ++i) {
+      double candidate = decode(i), best = decode(bits);
+      if (std::isfinite(candidate) && std::abs(candidate - value) < std::abs(best - value))
+        bits = static_cast<std::uint8_t>(i);
+    }
+  }
+  operator double() const { return decode(bits); }
+
+private:
+  static double decode(int bits) {
+    int mantissa = bits & ((1 << Mantissa) - 1), exponent = bits >> Mantissa & (127 >> Mantissa);
+    double sign = bits & 128 ? -1 : 1;
+    if (exponent == 127 >> Mantissa && (HasInfinity || mantissa == (1 << Mantissa) - 1))
+      return mantissa ? std::nan("") : sign * std::numeric_limits<double>::infinity();
+    double fraction = double(mantissa) / (1 << Mantissa) + (exponent ? 1 : 0);
+    return sign * std::ldexp(fraction, (exponent ? exponent : 1) - (63 >> Mantissa));
+  }
+};
+using E4M3 = Float8<3, false>;
+using E5M2 = Float8<2, true>;
+
 template <class T> std::vector<T> numbers(std::size_t count) {
   if constexpr (std::is_integral_v<T>)
     return sample::random<T>(count, -100, 100);

@@ -106,6 +106,7 @@ PROGRAMS = [
     own("threads"),
     Difference("sharing"),
     Difference("loops"),
+    Difference("narrow"),
 ]
 
 
