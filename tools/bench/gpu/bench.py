@@ -18,10 +18,10 @@ SAMPLES = HERE.parent.parent.parent / "samples"
 
 # Tile sizes worth timing on each machine: (threads, block_M, block_N, block_K, stages).
 GEMM = {
-    "sm80": [(128, 128, 128, 32, 4), (256, 128, 256, 32, 3)],
-    "sm90": [(256, 128, 256, 64, 4), (256, 128, 128, 64, 4)],
+    "sm80": [(128, 128, 128, 32, 4), (256, 128, 256, 32, 4)],
+    "sm90": [(128, 128, 128, 32, 4), (256, 128, 256, 32, 4)],
 }
-ATTENTION = {"sm80": "block_M=128, block_N=64, num_stages=2, threads=256", "sm90": "block_M=128, block_N=128, num_stages=2, threads=256"}
+ATTENTION = {"sm80": "block_M=128, block_N=64, num_stages=2, threads=128", "sm90": "block_M=128, block_N=64, num_stages=2, threads=128"}
 
 
 class Failed(Exception):
