@@ -5,7 +5,7 @@ target_include_directories(tlc_options INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/com
 target_compile_options(tlc_options INTERFACE -Wall -Wextra -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 reports what cannot happen inside its own std::string (GCC bug 105329) and std::optional (80635).
-  target_compile_options(tlc_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+  target_compile_options(tlc_options INTERFACE -Wno-restrict -Wno-clobbered -Wno-maybe-uninitialized)
 endif()
 if(TLC_SANITIZE)
   target_compile_options(tlc_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer)
