@@ -39,6 +39,8 @@ std::optional<Int> power(Int base, Int exponent) {
 
 double floorModulo(double a, double b) {
   double r = std::fmod(a, b);
+  if (r == 0)
+    return std::copysign(0.0, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
