@@ -350,6 +350,10 @@ void setRegion(Elaborator &e, const ir::Region &target, const Value &value, Sour
     Expr x = toExpr(e, value, target.buffer->dtype, valueRange);
     if (!x)
       return;
+    if (state(e).mapDepth > 0) {
+      e.report(diag::TileOpInParallel, targetRange, "an assignment to a region");
+      return;
+    }
     auto &fill = e.builder().add<ir::FillStmt>();
     fill.target = target;
     fill.value = x;

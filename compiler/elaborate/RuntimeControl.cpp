@@ -25,10 +25,6 @@ void runtimeIf(Elaborator &e, const ast::If &node, const Value &condition) {
   Expr test = toCondition(e, condition, node.test->range);
   if (!test)
     return;
-  if (test.dtype().isVector()) {
-    e.report(diag::OperandTypes, node.test->range, "if", test.dtype().str(), "bool", "one bool");
-    return;
-  }
   if (test.isInt()) {
     e.execBlock(test.isTrue() ? node.body : node.orelse);
     return;

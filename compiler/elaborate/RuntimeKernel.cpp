@@ -133,9 +133,6 @@ void applyPassConfigs(Elaborator &e, const Value &configs, SourceRange range) {
 
 // ---- Facts
 
-namespace {
-
-/// Whether the launcher can evaluate it: dims, parameters and launch constants only.
 bool knownToLauncher(Elaborator &e, Expr condition) {
   ir::Launch *launch = e.kernel->launch;
   if (!launch)
@@ -160,7 +157,26 @@ bool knownToLauncher(Elaborator &e, Expr condition) {
                      [&](const Expr &v) { return host.count(v.get()) > 0; });
 }
 
-} // namespace
+bool madeByKernel(Elaborator &e, Expr x) {
+  ir::Launch *launch = e.kernel->launch;
+  if (!launch)
+    return false;
+  std::vector<Expr> vars;
+  ir::collectVars(x, vars);
+  auto depends = [&](Expr made) {
+    return made && std::find(vars.begin(), vars.end(), made) != vars.end();
+  };
+  bool found = depends(launch->tid);
+  for (const Expr &v : launch->blockVars)
+    found = found || depends(v);
+  for (const Expr &v : launch->threadVars)
+    found = found || depends(v);
+  ir::walk(launch->body, [&](ir::Stmt &s) {
+    ir::forEachDefinition(s, [&](Expr &v) { found = found || depends(v); });
+    return !found;
+  });
+  return found;
+}
 
 void addFact(Elaborator &e, Expr condition, SourceRange range, const Value &message,
              bool isAssert) {

@@ -124,7 +124,12 @@ Expr toCondition(Elaborator &e, Expr value) {
 }
 
 Expr toCondition(Elaborator &e, const Value &value, SourceRange range) {
-  return toCondition(e, toExpr(e, value, range));
+  Expr x = toCondition(e, toExpr(e, value, range));
+  if (x && x.dtype().isVector()) {
+    e.report(diag::NotAScalar, range, "a vector of type " + x.dtype().str());
+    return {};
+  }
+  return x;
 }
 
 Expr toIndex(Elaborator &e, const Value &value, SourceRange range, std::string_view what) {

@@ -17,6 +17,7 @@ bool unify(Elaborator &, OperatorClass op, std::string_view spelling, const Valu
            ir::Expr &y);
 /// As a bool: `x != 0`.
 ir::Expr toCondition(Elaborator &, ir::Expr value);
+/// One bool: vectors are refused.
 ir::Expr toCondition(Elaborator &, const Value &, SourceRange range);
 /// A compile-time number as an element of `dtype`; null after a report that it does not fit.
 ir::Expr literal(Elaborator &, const Value &, DType dtype, SourceRange range);

@@ -132,6 +132,11 @@ bool checkRegion(Elaborator &, const ir::Region &, SourceRange range);
 std::string describe(const ir::Buffer &);
 std::string shapeText(std::span<const ir::Expr> extents);
 std::string text(ir::Expr e);
+/// Whether it depends on what only the running kernel knows: indices of blocks and threads, values
+/// that it computes.
+bool madeByKernel(Elaborator &, ir::Expr);
+/// Whether the launcher can evaluate it: dims, parameters and launch constants only.
+bool knownToLauncher(Elaborator &, ir::Expr);
 /// The memory of `base` in another shape and type, of equal size.
 Value makeView(Elaborator &, ir::Buffer &base, const std::vector<ir::Expr> &shape, DType,
                SourceRange range);

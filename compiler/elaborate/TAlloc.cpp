@@ -23,9 +23,16 @@ Value makeView(Elaborator &e, ir::Buffer &base, const std::vector<Expr> &shape, 
       product = product * convert(e, x, Scalar::Int64);
     return product;
   };
+  if (base.scope != ir::Scope::Global)
+    for (const Expr &x : shape)
+      if (!x.constant()) {
+        e.report(diag::ExtentNotConstant, range, "view", text(x));
+        return Value::error();
+      }
   Expr have = bits(base.shape, base.dtype), want = bits(shape, dtype);
   std::optional<std::int64_t> difference = ir::constantDifference(have, want);
-  if (difference != std::int64_t(0) && (difference || !e.kernel)) {
+  bool checkable = e.kernel && knownToLauncher(e, ir::equals(have, want));
+  if (difference != std::int64_t(0) && (difference || !checkable)) {
     e.report(diag::ViewSize, range, describe(base), base.dtype.str(), shapeText(shape),
              dtype.str());
     return Value::error();
@@ -162,6 +169,11 @@ Value allocGlobal(TCall &c) {
   std::optional<DType> dtype = c.dtype("dtype");
   if (!shape || !dtype)
     return Value::error();
+  for (const Expr &x : *shape)
+    if (madeByKernel(c.e, x)) {
+      c.outOfRange("shape", "of extents that the caller knows", text(x));
+      return Value::error();
+    }
   ir::Buffer &b = c.e.kernel->function.addBuffer("", *dtype, ir::Scope::Global, *shape, c.range);
   c.e.kernel->function.workspace.push_back(&b);
   return Value::buffer(&b);

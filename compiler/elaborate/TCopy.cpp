@@ -195,6 +195,7 @@ Value tmaCopy(TCall &c) {
     if (!barrier)
       return Value::none();
   }
+  Expr mask = c.index("cluster_mask");
   ir::CopyStmt *stmt = copyStatement(c, *source, *target, false);
   if (!stmt)
     return Value::none();
@@ -203,7 +204,7 @@ Value tmaCopy(TCall &c) {
   stmt->eviction = *evict;
   if (barrier)
     stmt->barrier = *barrier;
-  stmt->multicast = c.index("cluster_mask");
+  stmt->multicast = mask;
   return Value::none();
 }
 
@@ -384,6 +385,10 @@ void copyRegions(Elaborator &e, const Value &value, SourceRange valueRange,
     return;
   if (perThread(*from) || perThread(to)) {
     copyPerThread(e, *from, to, valueRange);
+    return;
+  }
+  if (state(e).mapDepth > 0) {
+    e.report(diag::TileOpInParallel, targetRange, "an assignment to a region");
     return;
   }
   auto &stmt = e.builder().add<ir::CopyStmt>();

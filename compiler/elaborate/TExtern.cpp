@@ -220,10 +220,11 @@ Value loadWide(TCall &c) {
   unsigned bits = bitsOf(c), lanes = lanesFor(c, "src", b.dtype, bits);
   if (!lanes)
     return Value::error();
+  Expr predicate = ir::logicalAnd(state(c.e).predicate, predicateOf(c));
   auto &stmt = c.builder().add<ir::LoadStmt>();
   stmt.var = c.context().var(b.name + "_value", b.dtype.withLanes(b.dtype.lanes * lanes));
   stmt.source = corner(c.context(), *tile);
-  stmt.predicate = ir::logicalAnd(state(c.e).predicate, predicateOf(c));
+  stmt.predicate = predicate;
   return Value::expr(c.context().bitcast(DType(Scalar::UInt32, bits / 32), stmt.var));
 }
 
@@ -284,14 +285,14 @@ Value cpAsync(TCall &c) {
   target.access = ir::Access::Write;
   source.access = ir::Access::Read;
   target.count = source.count = c.context().int32(*n);
+  Expr predicate =
+      c.find("predicate") ? toCondition(c.e, c.value("predicate"), c.rangeOf("predicate")) : Expr();
   auto &call = c.builder().add<ir::CallStmt>();
   call.callee = "cp_async";
   call.templateArgs = {bytes};
   call.args = {target, source};
-  if (Expr pred = c.find("predicate")
-                      ? toCondition(c.e, c.value("predicate"), c.rangeOf("predicate"))
-                      : Expr())
-    call.args.push_back(pred);
+  if (predicate)
+    call.args.push_back(predicate);
   return Value::none();
 }
 

@@ -3,6 +3,7 @@
 #include "ir/Fold.h"
 #include "layout/Fit.h"
 
+#include <algorithm>
 #include <map>
 
 namespace tlc::elaborate {
@@ -148,7 +149,7 @@ constexpr std::int64_t maxSampled = std::int64_t(1) << 20;
 bool samplable(TCall &c, std::span<const std::int64_t> shape, SourceRange range) {
   std::int64_t count = 1;
   for (std::int64_t n : shape)
-    if (n == 0 || (count *= n) > maxSampled) {
+    if (n < 1 || (count *= n) > maxSampled) {
       c.e.report(diag::LayoutTooLarge, range, pointText(shape), maxSampled);
       return false;
     }
@@ -400,6 +401,10 @@ Value fragmentOf(TCall &c) {
   return object->layout ? Value::object(object) : Value::error();
 }
 
+bool isBox(const std::vector<std::int64_t> &shape) {
+  return !shape.empty() && std::all_of(shape.begin(), shape.end(), [](auto n) { return n >= 1; });
+}
+
 std::vector<std::int64_t> shapeOf(const Value &v) {
   if (v.isBuffer())
     return v.asBuffer()->constantShape().value_or(std::vector<std::int64_t>());
@@ -424,8 +429,9 @@ Value linearLayout(TCall &c) {
       for (const Value &v : c.e.toList(a.value))
         if (std::optional<std::int64_t> n = v.isIntegral() ? v.asInt64() : std::nullopt)
           shape.push_back(*n);
-  if (shape.empty()) {
-    c.wrong("args", "a buffer or extents", args.empty() ? Value::none() : args[0].value, c.range);
+  if (!isBox(shape)) {
+    c.wrong("args", "a buffer or extents of 1 or more",
+            args.empty() ? Value::none() : args[0].value, c.range);
     return Value::error();
   }
   auto *object = c.e.heap.make<LayoutObject>();
@@ -442,7 +448,7 @@ Value linearLayout(TCall &c) {
 Value replicated(TCall &c) {
   std::vector<std::int64_t> shape = shapeOf(c.value("buffer"));
   std::optional<std::int64_t> threads = c.integer("threads");
-  if (shape.empty() || !threads || *threads < 1) {
+  if (!isBox(shape) || !threads || *threads < 1) {
     c.wrong("buffer", "a tile of constant shape");
     return Value::error();
   }

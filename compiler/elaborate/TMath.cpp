@@ -100,7 +100,13 @@ Value ldexp(TCall &c) {
   Expr x = c.scalar("x1"), n = c.scalar("x2");
   if (!x || !n)
     return Value::error();
-  DType type = mathType(x.dtype());
+  std::optional<DType> both = commonType(OperatorClass::Arithmetic, x.dtype(), n.dtype());
+  if (!both) {
+    c.e.report(diag::OperandTypes, c.range, c.name(), x.dtype().str(), n.dtype().str(),
+               operandsWanted(OperatorClass::Arithmetic));
+    return Value::error();
+  }
+  DType type = mathType(x.dtype()).element().withLanes(both->lanes);
   return Value::expr(
       c.context().math(MathFn::Ldexp, {convert(c.e, x, type), convert(c.e, n, type)}));
 }
@@ -224,7 +230,7 @@ Value absoluteValue(TCall &c) { return absolute(c.e, c.value("x"), c.rangeOf("x"
 /// T.Select, and T.if_then_else where its arguments were evaluated before.
 Value select(TCall &c) {
   std::vector<CallArg> args = operands(c);
-  Expr condition = toCondition(c.e, args[0].value, args[0].range);
+  Expr condition = toCondition(c.e, toExpr(c.e, args[0].value, args[0].range));
   if (!condition)
     return Value::error();
   return selectValue(c.e, condition, args[1].value, args[2].value, args[1].range, args[2].range,

@@ -181,6 +181,11 @@ Value empty(TCall &c) {
       Expr x = toIndex(c.e, v, part.range, "an extent");
       if (!x)
         return Value::error();
+      if (madeByKernel(c.e, x)) {
+        c.e.report(diag::ArgumentOutOfRange, part.range, c.info.name, "shape",
+                   "of extents that the caller knows", text(x));
+        return Value::error();
+      }
       shape.push_back(x);
     }
   ir::Buffer &b = c.e.kernel->function.addBuffer("", dtype, ir::Scope::Global, shape, c.range);

@@ -137,12 +137,12 @@ Value mbar(TCall &c) {
   Expr v = value.empty() ? Expr() : c.index(value);
   if (!value.empty() && !v)
     return Value::none();
+  Expr remote = cta.empty() ? Expr() : c.index(cta);
   auto &stmt = c.builder().add<ir::MbarStmt>();
   stmt.op = op;
   stmt.barrier = *element;
   stmt.value = v;
-  if (!cta.empty())
-    stmt.cta = c.index(cta);
+  stmt.cta = remote;
   return Value::none();
 }
 
