@@ -3,6 +3,7 @@
 
 #include "target/Atoms.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -48,13 +49,21 @@ const AtomTables &tablesOf(const Atom &atom) {
   return at->second;
 }
 
+/// An operand as a row-major matrix. Elements that were never written (rows beyond a tile) make
+/// undefined what they are multiplied into, and are a mistake only if that is used.
+struct Operand {
+  std::vector<double> values;
+  std::vector<std::uint8_t> defined;
+};
+
 /// Reads an operand from the lanes' registers. Registers hold the atom's elements packed, whatever
 /// the array's dtype.
-std::vector<double> gatherOperand(Group &group, const ArgumentRef &arg, const WarpLanes &warp,
-                                  const OperandTable &table, DType type) {
+Operand gatherOperand(Group &group, const ArgumentRef &arg, const WarpLanes &warp,
+                      const OperandTable &table, DType type) {
   const View &v = group.view(arg.element.buffer);
   const Codec &c = codec(type.scalar);
-  std::vector<double> out(static_cast<std::size_t>(table.rows * table.columns));
+  auto size = static_cast<std::size_t>(table.rows * table.columns);
+  Operand out{std::vector<double>(size), std::vector<std::uint8_t>(size)};
   auto elements = static_cast<unsigned>(table.registers * c.bits / v.bits());
   for (unsigned t = 0; t < 32; ++t) {
     if (warp.lane[t] < 0)
@@ -63,18 +72,31 @@ std::vector<double> gatherOperand(Group &group, const ArgumentRef &arg, const Wa
     std::int64_t at = addressOf(group, arg, lane, elements);
     if (at < 0)
       continue;
-    for (unsigned e = 0; e < elements; ++e)
-      group.noteRead(v, at + e * v.bits(), lane, false);
-    for (Index r = 0; r < table.registers; ++r, at += c.bits) {
-      Value value = c.load(v.storage->data + (at >> 3), static_cast<unsigned>(at & 7));
-      double number = type.isFloat() ? value.f : static_cast<double>(value.i);
+    for (Index r = 0; r < table.registers; ++r) {
+      std::int64_t bit = at + r * c.bits;
+      Value value{}, held = c.load(v.storage->data + (bit >> 3), static_cast<unsigned>(bit & 7));
+      double number = type.isFloat() ? held.f : static_cast<double>(held.i);
       if (type.scalar == Scalar::TFloat32)
         number = roundTo(type, number);
-      out[table.element[t * static_cast<std::size_t>(table.registers) +
-                        static_cast<std::size_t>(r)]] = number;
+      std::size_t n =
+          table
+              .element[t * static_cast<std::size_t>(table.registers) + static_cast<std::size_t>(r)];
+      out.values[n] = number;
+      out.defined[n] = group.readToCarry(v, at + r * c.bits / v.bits() * v.bits(), lane, value);
     }
   }
   return out;
+}
+
+/// Which rows of an operand are defined throughout.
+std::vector<std::uint8_t> definedRows(const Operand &o, std::size_t columns) {
+  std::vector<std::uint8_t> rows;
+  for (std::size_t i = 0; i < o.defined.size(); i += columns) {
+    auto row = o.defined.begin() + static_cast<std::ptrdiff_t>(i);
+    rows.push_back(std::all_of(row, row + static_cast<std::ptrdiff_t>(columns),
+                               [](std::uint8_t d) { return d; }));
+  }
+  return rows;
 }
 
 } // namespace
@@ -83,16 +105,18 @@ void multiplyMatrix(Group &group, const CallNode &node, const WarpLanes &warp, c
   const AtomTables &tables = tablesOf(atom);
   if (node.args.size() != 3)
     return group.report(ReportKind::Unsupported, "a matrix instruction takes c, a and b");
-  std::vector<double> c = gatherOperand(group, node.args[0], warp, tables.c, atom.c);
-  std::vector<double> a = gatherOperand(group, node.args[1], warp, tables.a, atom.a);
-  std::vector<double> b = gatherOperand(group, node.args[2], warp, tables.b, atom.b);
+  Operand c = gatherOperand(group, node.args[0], warp, tables.c, atom.c);
+  Operand a = gatherOperand(group, node.args[1], warp, tables.a, atom.a);
+  Operand b = gatherOperand(group, node.args[2], warp, tables.b, atom.b);
   auto k = static_cast<std::size_t>(atom.k), n = static_cast<std::size_t>(atom.n);
+  std::vector<std::uint8_t> rowsA = definedRows(a, k), rowsB = definedRows(b, k);
   for (std::size_t i = 0; i < static_cast<std::size_t>(atom.m); ++i)
     for (std::size_t j = 0; j < n; ++j) {
       double sum = 0;
       for (std::size_t l = 0; l < k; ++l)
-        sum += a[i * k + l] * b[j * k + l];
-      c[i * n + j] += sum;
+        sum += a.values[i * k + l] * b.values[j * k + l];
+      c.values[i * n + j] += sum;
+      c.defined[i * n + j] &= rowsA[i] & rowsB[j];
     }
   const View &v = group.view(node.args[0].element.buffer);
   for (unsigned t = 0; t < 32; ++t) {
@@ -104,12 +128,14 @@ void multiplyMatrix(Group &group, const CallNode &node, const WarpLanes &warp, c
     if (at < 0)
       continue;
     for (Index r = 0; r < tables.c.registers; ++r, at += v.bits()) {
-      double number = c[tables.c.element[t * static_cast<std::size_t>(tables.c.registers) +
-                                         static_cast<std::size_t>(r)]];
+      std::size_t e = tables.c.element[t * static_cast<std::size_t>(tables.c.registers) +
+                                       static_cast<std::size_t>(r)];
       Value value = atom.c.isFloat()
-                        ? Value{.f = roundTo(atom.c, number)}
-                        : Value{.i = wrapInteger(atom.c, static_cast<std::int64_t>(number))};
+                        ? Value{.f = roundTo(atom.c, c.values[e])}
+                        : Value{.i = wrapInteger(atom.c, static_cast<std::int64_t>(c.values[e]))};
       group.write(v, at, lane, false, value);
+      if (!c.defined[e])
+        group.markWritten(v, at, NeverWritten);
     }
   }
 }
@@ -131,7 +157,7 @@ void touchRow(Group &group, const View &v, const MatrixRow &row, bool isWrite) {
       other.i = ~v.load(at).i;
     if (isWrite)
       group.noteWrite(v, at, row.lane, false, other);
-    else
+    else if (group.stateOf(v, at) != NeverWritten) // else it is carried along
       group.noteRead(v, at, row.lane, false);
   }
 }
@@ -179,21 +205,23 @@ bool moveMatrices(Group &group, const CallNode &node, const WarpLanes &warp) {
     std::int64_t at = addressOf(group, registers, lane, 32 * count / local.bits());
     if (at < 0)
       continue;
-    std::byte *own = local.storage->data + at / 8;
+    // The bytes move, and with them whether they were ever written.
     for (unsigned m = 0; m < count; ++m)
       for (unsigned b = 0; b < 4; ++b) {
         auto [r, column] = placeOf(t, b, isTransposed);
         const MatrixRow &source = row[m * 8 + r];
         if (source.at < 0)
           continue;
-        std::byte &there = shared.storage->data[source.at / 8 + column];
-        (isLoad ? own[m * 4 + b] : there) = isLoad ? there : own[m * 4 + b];
+        std::int64_t there = source.at + column * 8, own = at + (m * 4 + b) * 8;
+        const View &from = isLoad ? shared : local, &to = isLoad ? local : shared;
+        std::int64_t fromBit = isLoad ? there : own, toBit = isLoad ? own : there;
+        State known = group.stateOf(from, fromBit / from.bits() * from.bits());
+        if (!isLoad && known == InFlight)
+          group.noteRead(from, fromBit, lane, false);
+        to.storage->data[toBit / 8] = from.storage->data[fromBit / 8];
+        if (!to.storage->state.empty())
+          to.storage->state[static_cast<std::size_t>(toBit / 8)] = known;
       }
-    for (unsigned e = 0; e < 32 * count / local.bits(); ++e)
-      if (isLoad)
-        group.markWritten(local, at + e * local.bits());
-      else
-        group.noteRead(local, at + e * local.bits(), lane, false);
   }
   return true;
 }

@@ -179,9 +179,24 @@ public:
   }
   /// Marks an element as written, without watching.
   void markWritten(const View &v, std::int64_t at, State state = Defined);
-  bool isDefined(const View &v, std::int64_t at) const {
-    const auto &state = v.storage->state;
-    return state.empty() || state[static_cast<std::size_t>(at >> 3)] == Defined;
+  /// What is known of an element: bytes last written through another buffer are not this one's.
+  State stateOf(const View &v, std::int64_t at) const {
+    const Storage &s = *v.storage;
+    if (s.state.empty())
+      return Defined;
+    auto byte = static_cast<std::size_t>(at >> 3);
+    bool isOther = !s.owner.empty() && s.state[byte] == Defined && s.owner[byte] != v.number + 1;
+    return isOther ? NeverWritten : static_cast<State>(s.state[byte]);
+  }
+  bool isDefined(const View &v, std::int64_t at) const { return stateOf(v, at) == Defined; }
+  /// Reads for a copy: what was never written may be carried along, as long as nobody uses it.
+  /// False if it was not.
+  bool readToCarry(const View &v, std::int64_t at, std::uint32_t lane, Value &value) {
+    bool isCarried = stateOf(v, at) == NeverWritten;
+    if (!isCarried)
+      noteRead(v, at, lane, false);
+    value = v.load(at);
+    return !isCarried;
   }
 
   // ---- Collectives

@@ -151,36 +151,34 @@ void AtomicNode::run(Group &group) {
 void MoveNode::run(Group &group) {
   const View &from = group.view(source.buffer), &to = group.view(target.buffer);
   Lanes &lanes = group.lanes;
-  // In lockstep all lanes read before any writes.
-  std::vector<Value> values(count);
   lanes.each([&](std::uint32_t lane) {
     bool happens = !predicate.isSet() || lanes.get(predicate, lane).i;
     if (!happens && !fill.isSet())
       return;
     std::int64_t a = 0, b = 0;
-    if (happens && !group.locate(source, lane, count, a)) {
-      group.outOfRange(source, lane, false);
-      return;
-    }
-    if (!group.locate(target, lane, count, b)) {
-      group.outOfRange(target, lane, true);
-      return;
-    }
-    for (unsigned k = 0; k < count; ++k, a += from.bits())
-      values[k] = happens ? group.read(from, a, lane, false) : lanes.get(fill, lane);
-    if (happens && from.dtype != to.dtype) // same width: the bits move
-      for (Value &value : values) {
+    if (happens && !group.locate(source, lane, count, a))
+      return group.outOfRange(source, lane, false);
+    if (!group.locate(target, lane, count, b))
+      return group.outOfRange(target, lane, true);
+    for (unsigned k = 0; k < count; ++k, a += from.bits(), b += to.bits()) {
+      bool isDefined = true;
+      Value value{};
+      if (!happens)
+        value = lanes.get(fill, lane);
+      else if (to.isGlobal())
+        value = group.read(from, a, lane, false);
+      else
+        isDefined = group.readToCarry(from, a, lane, value);
+      if (happens && from.dtype != to.dtype) { // same width: the bits move
         std::byte bits[16] = {};
         from.codec->store(bits, 0, value);
         value = to.codec->load(bits, 0);
       }
-    for (unsigned k = 0; k < count; ++k, b += to.bits()) {
-      if (!isAsync) {
-        group.write(to, b, lane, false, values[k]);
+      group.write(to, b, lane, false, value);
+      if (!isDefined)
+        group.markWritten(to, b, NeverWritten);
+      if (!isAsync || !isDefined)
         continue;
-      }
-      group.noteWrite(to, b, lane, false, values[k]);
-      to.store(b, values[k]);
       group.markWritten(to, b, InFlight);
       group.fly(
           {to.storage, static_cast<std::size_t>(b >> 3), to.bytes(), &to, b, group.threadOf(lane)});

@@ -136,19 +136,9 @@ bool sameExtents(Group &group, const Tile &a, const Tile &b) {
   return fits;
 }
 
-/// The value of an element of a tile; out of range: the safe value. `isUsed`: being undefined is a
-/// mistake here.
-Value valueAt(Group &group, const Tile &tile, std::size_t n, std::uint32_t lane, bool isUsed) {
-  std::int64_t at = tile.at[n];
-  if (at < 0)
-    return tile.view->safeValue;
-  if (isUsed || !tile.view->storage->blockWriter.empty() || !group.isDefined(*tile.view, at)) {
-    const auto &state = tile.view->storage->state;
-    // What was never written may be copied, as long as nobody uses it.
-    if (isUsed || state.empty() || state[static_cast<std::size_t>(at >> 3)] == InFlight)
-      group.noteRead(*tile.view, at, lane, false);
-  }
-  return tile.view->load(at);
+/// The value of an element of a tile that is used; out of range: the safe value.
+Value valueAt(Group &group, const Tile &tile, std::size_t n, std::uint32_t lane) {
+  return tile.at[n] < 0 ? tile.view->safeValue : group.read(*tile.view, tile.at[n], lane, false);
 }
 
 } // namespace
@@ -170,10 +160,14 @@ void CopyNode::once(Group &group, std::uint32_t lane) {
     std::int64_t at = to.at[n];
     if (at < 0)
       continue;
-    Value value = valueAt(group, from, f, lane, to.view->isGlobal());
+    Value value = from.view->safeValue;
+    bool isDefined = true;
+    if (from.at[f] >= 0 && to.view->isGlobal())
+      value = group.read(*from.view, from.at[f], lane, false);
+    else if (from.at[f] >= 0)
+      isDefined = group.readToCarry(*from.view, from.at[f], lane, value);
     if (!isSame)
       value = convert(from.view->dtype, to.view->dtype, value);
-    bool isDefined = from.at[f] < 0 || group.isDefined(*from.view, from.at[f]);
     group.noteWrite(*to.view, at, lane, false, value);
     to.view->store(at, value);
     if (!isDefined)
@@ -226,7 +220,7 @@ std::vector<T> matrix(Group &group, const Tile &tile, std::uint32_t lane, std::i
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < columns; ++c) {
       auto n = static_cast<std::size_t>(isTransposed ? c * rows + r : r * columns + c);
-      Value v = valueAt(group, tile, n, lane, true);
+      Value v = valueAt(group, tile, n, lane);
       out[static_cast<std::size_t>(r * columns + c)] =
           isFloat ? static_cast<T>(v.f) : static_cast<T>(v.i);
     }
@@ -255,7 +249,7 @@ void multiply(Group &group, std::uint32_t lane, const Tile &a, const Tile &b, co
       auto at = static_cast<std::size_t>(i * n + l);
       Value old{};
       if (!isCleared)
-        old = valueAt(group, c, at, lane, true);
+        old = valueAt(group, c, at, lane);
       Value v;
       if constexpr (std::is_same_v<T, double>)
         v = c.view->dtype.isFloat()
