@@ -18,7 +18,7 @@ public:
 
   RandomKernel run() {
     RandomKernel kernel;
-    threads = pick({32, 64, 128, 256});
+    threads = pick({32, 64, 128, 128, 256, 96});
     rows = pick({16, 32, 64, 64, 48});
     columns = pick({16, 32, 64, 128, 40});
     depth = pick({16, 32, 64});
@@ -119,11 +119,12 @@ private:
     tiles.push_back(f);
   }
 
-  void scale(std::string &out, const Tile &t) {
+  void scale(std::string &out, const Tile &t) { scaleBy(out, t, "0.5"); }
+  void scaleBy(std::string &out, const Tile &t, const std::string &factor) {
     std::string i = name("i"), j = name("j"), x = name("x");
     line(out, "map " + i + " in " + num(t.shape[0]) + ", " + j + " in " + num(t.shape[1]) + " {");
     line(out, "  load " + x + " = " + t.name + "[" + i + ", " + j + "]");
-    line(out, "  store " + t.name + "[" + i + ", " + j + "] = " + x + " * 0.5");
+    line(out, "  store " + t.name + "[" + i + ", " + j + "] = " + x + " * " + factor);
     line(out, "}");
   }
 
@@ -136,7 +137,7 @@ private:
   }
 
   void statement(std::string &out, int depthOfNesting) {
-    switch (below(depthOfNesting < 2 ? 9 : 6)) {
+    switch (below(depthOfNesting < 2 ? 11 : 8)) {
     case 0:
       return convertCopy(out);
     case 1:
@@ -150,8 +151,12 @@ private:
     case 5:
       return threads > 32 && chance(50) ? perThread(out) : scan(out);
     case 6:
-      return loop(out, depthOfNesting);
+      return secondProduct(out);
     case 7:
+      return fromGlobal(out);
+    case 8:
+      return loop(out, depthOfNesting);
+    case 9:
       return branch(out, depthOfNesting);
     default:
       return atomics(out);
@@ -280,6 +285,41 @@ private:
     if (t.isFloat())
       scale(out, u);
     line(out, "copy " + u.name + " -> " + region);
+  }
+
+  /// A result multiplied again, from shared memory or from registers.
+  void secondProduct(std::string &out) {
+    if (inputType == "i8")
+      return elementwise(out);
+    const Tile &from = tiles.front();
+    Tile p = alloc(out, "p", inputType, chance(50), from.shape);
+    line(out, "copy " + from.name + " -> " + p.name);
+    Tile v = alloc(out, "v", inputType, true, {columns, columns});
+    line(out, "copy %B[" + num(below(3) * 8) + " : +" + num(columns) + ", %bx * " + num(columns) +
+                  " : +" + num(columns) + "] -> " + v.name);
+    Tile c = alloc(out, "c", "f32", false, from.shape);
+    line(out, "fill " + c.name + " = 0.25");
+    line(out, "gemm " + p.name + ", " + v.name + " -> " + c.name +
+                  (chance(40) ? " transpose_b" : "") + (chance(30) ? " policy(full_row)" : ""));
+    scaleBy(out, c, "0.05");
+    keep(c);
+  }
+
+  /// Elements of a tensor, near and beyond its end.
+  void fromGlobal(std::string &out) {
+    Tile to = alloc(out, "g", "f32", chance(30), {rows, chance(50) ? columns : 16});
+    std::string i = name("i"), j = name("j"), x = name("x");
+    std::string row = "%by * " + num(rows) + " + " + i;
+    line(out, "map " + i + " in " + num(to.shape[0]) + ", " + j + " in " + num(to.shape[1]) + " {");
+    indent += 2;
+    std::string column = chance(30) ? j + " // 2" : chance(50) ? j + " + " + num(1 + below(4)) : j;
+    line(out, "load " + x + " = %A[" + row + ", " + column + "]");
+    store(out, to, i + ", " + j,
+          (inputType == "f32" ? x : "f32(" + x + ")") +
+              (inputType == "i8" ? " * 0.125" : " * 0.5"));
+    indent -= 2;
+    line(out, "}");
+    keep(to);
   }
 
   void scan(std::string &out) {
