@@ -24,8 +24,31 @@ bool resolvedView(const Buffer &buffer) {
   return buffer.base && buffer.base->dtype == buffer.dtype;
 }
 
-void lowerBlock(Block &block) {
-  rewrite(block, [](StmtPtr stmt, Block &out) {
+/// Whether thread code can say what the statement does; reports where not.
+bool possible(Stmt &stmt, DiagnosticEngine &diagnostics) {
+  if (auto *reducer = dynCast<ReducerStmt>(&stmt)) {
+    diagnostics.report(
+        diag::NoLayout, stmt.range, reducer->reducer->name,
+        "accumulators of T.alloc_reducer are not compiled yet; T.reduce_sum and its kin are");
+    return false;
+  }
+  bool held = true;
+  forEachUse(stmt, [&](const BufferUse &use) {
+    if (!held || !use.element || use.element->physical || use.buffer->scope != Scope::Fragment ||
+        heldByAll(*use.buffer))
+      return;
+    held = false;
+    diagnostics.report(diag::NoLayout, stmt.range, use.buffer->name,
+                       "each thread would need elements that other threads hold; use it in "
+                       "T.Parallel, or copy it to shared memory first");
+  });
+  return held;
+}
+
+void lowerBlock(Block &block, DiagnosticEngine &diagnostics) {
+  rewrite(block, [&](StmtPtr stmt, Block &out) {
+    if (!possible(*stmt, diagnostics))
+      return;
     forEachUse(*stmt, [](const BufferUse &use) {
       TLC_CHECK(!use.region, "a tile op is left after lowering");
       if (use.element)
@@ -39,9 +62,11 @@ void lowerBlock(Block &block) {
 
 } // namespace
 
-void lowerAddresses(Function &function, PassContext &) {
+void lowerAddresses(Function &function, PassContext &context) {
   for (auto &launch : function.launches)
-    lowerBlock(launch->body);
+    lowerBlock(launch->body, context.diagnostics);
+  if (context.failed())
+    return;
   // Only now: views and elements were resolved by way of the layouts.
   for (auto &buffer : function.buffers)
     if (buffer->scope == Scope::Fragment && !buffer->base && buffer->layout) {

@@ -15,8 +15,8 @@ namespace {
 
 class Lowering {
 public:
-  Lowering(Function &function, const Target &target)
-      : function(function), target(target), ranges(function) {}
+  Lowering(Function &function, const Target &target, DiagnosticEngine &diagnostics)
+      : function(function), target(target), diagnostics(diagnostics), ranges(function) {}
 
   void run() {
     for (auto &launch : function.launches) {
@@ -26,6 +26,7 @@ public:
       thread.count = target.collectiveThreads(launch->threadCount());
       thread.index = thread.count == 1 ? function.context->int32(0) : launch->tid;
       thread.vectors = target.isGpu();
+      thread.diagnostics = &diagnostics;
       thread.divides = [this](Expr e, Index d) { return ranges.divisible(e, d); };
       lowerBlock(launch->body, thread);
     }
@@ -118,13 +119,14 @@ private:
 
   Function &function;
   const Target &target;
+  DiagnosticEngine &diagnostics;
   analysis::Ranges ranges;
 };
 
 } // namespace
 
 void lowerMap(Function &function, PassContext &context) {
-  Lowering(function, context.target).run();
+  Lowering(function, context.target, context.diagnostics).run();
 }
 
 } // namespace tlc::passes

@@ -195,6 +195,12 @@ private:
     const FragmentAccess *access = fragmentAccess(element);
     if (access && access->registers)
       return registerElement(*element.buffer, access->registers->at(reg));
+    if (access && !heldByAll(*element.buffer)) {
+      thread.diagnostics->report(diag::NoLayout, map.range, element.buffer->name,
+                                 "each thread would need elements that other threads hold; copy it "
+                                 "to shared memory first");
+      return registerElement(*element.buffer, context.int32(0));
+    }
     return physicalElement(element);
   }
 

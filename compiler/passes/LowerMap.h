@@ -3,6 +3,7 @@
 
 #include "ir/Builder.h"
 #include "passes/MapVectors.h"
+#include "support/Diagnostics.h"
 
 namespace tlc::passes {
 
@@ -10,6 +11,7 @@ struct MapThread {
   ir::Expr index;         ///< of the executing thread in its role, from 0
   std::int64_t count = 1; ///< threads of the role
   Divides divides;
+  DiagnosticEngine *diagnostics = nullptr; ///< told of accesses that no thread can make
   bool vectors = true; ///< whether wide accesses exist (GPUs); otherwise loops are left to the
                        ///< downstream compiler
 };

@@ -74,9 +74,9 @@ Expr globalOffset(const Buffer &buffer, std::span<const Expr> logical) {
 
 /// The register of a fragment that every thread holds whole.
 Expr replicatedRegister(const Buffer &fragment, std::span<const Expr> indices) {
-  auto inverse = invert(*fragment.layout);
-  TLC_CHECK(inverse && inverse->output("thread").terms.empty(),
+  TLC_CHECK(heldByAll(fragment),
             "scalar access to fragment '" + fragment.name + "', which is spread over threads");
+  auto inverse = invert(*fragment.layout);
   return layoutExpr(*inverse, inverse->output("reg"), indices);
 }
 
@@ -107,6 +107,12 @@ Element onBase(Buffer &view, std::span<const Expr> indices, Expr version) {
 }
 
 } // namespace
+
+bool heldByAll(const Buffer &fragment) {
+  const Buffer &owner = *fragment.storage();
+  auto inverse = owner.layout ? invert(*owner.layout) : std::nullopt;
+  return inverse && inverse->output("thread").terms.empty();
+}
 
 std::int64_t registerCount(const Buffer &fragment) {
   const Buffer *owner = fragment.storage();

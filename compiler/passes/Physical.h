@@ -10,6 +10,8 @@ namespace tlc::passes {
 
 /// Registers that each thread holds of a fragment: the size of its layout's "reg" axis.
 std::int64_t registerCount(const ir::Buffer &fragment);
+/// Whether every thread holds all of a fragment, so that scalar code may use any element.
+bool heldByAll(const ir::Buffer &fragment);
 /// Elements that a shared or local buffer takes per version: the size of its layout, or the product
 /// of its shape.
 std::int64_t physicalSize(const ir::Buffer &buffer);
