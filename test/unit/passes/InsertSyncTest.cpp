@@ -16,19 +16,22 @@ unsigned barriersIn(const Block &block) {
   return count;
 }
 
-std::string gemm(int stages, int threads) {
-  return R"(func @gemm(%A: global f16[64, %K], %B: global f16[%K, 64], %C: global f32[64, 64] out) dims(%K) {
+std::string gemm(int stages, int threads, int m = 64, int n = 64) {
+  std::string M = std::to_string(m), N = std::to_string(n);
+  return "func @gemm(%A: global f16[" + M + ", %K], %B: global f16[%K, " + N +
+         "], %C: global f32[" + M + ", " + N +
+         R"(] out) dims(%K) {
   constraint %K % 32 == 0, "K % 32 == 0"
   launch grid(1) threads()" +
-         std::to_string(threads) + R"() blocks(%bx) tid(%tid) {
-    alloc %A_s: shared f16[64, 32]
-    alloc %B_s: shared f16[32, 64]
-    alloc %C_l: fragment f32[64, 64]
+         std::to_string(threads) + ") blocks(%bx) tid(%tid) {\n    alloc %A_s: shared f16[" + M +
+         ", 32]\n    alloc %B_s: shared f16[32, " + N + "]\n    alloc %C_l: fragment f32[" + M +
+         ", " + N +
+         R"(]
     fill %C_l = 0.0
     for %ko in 0 .. %K // 32 pipelined stages()" +
-         std::to_string(stages) + R"() {
-      copy %A[0 : +64, %ko * 32 : +32] -> %A_s
-      copy %B[%ko * 32 : +32, 0 : +64] -> %B_s
+         std::to_string(stages) + ") {\n      copy %A[0 : +" + M +
+         ", %ko * 32 : +32] -> %A_s\n      copy %B[%ko * 32 : +32, 0 : +" + N +
+         R"(] -> %B_s
       gemm %A_s, %B_s -> %C_l
     }
     copy %C_l -> %C
@@ -58,18 +61,33 @@ unsigned barriersOf(const std::string &body, int threads = 64) {
 
 } // namespace
 
-TEST_CASE("one barrier in each round of a pipelined gemm, and one before the first operands are read") {
+/// Barriers of a pipelined gemm: in its main loop, and in all.
+std::pair<unsigned, unsigned> barriersOfGemm(const std::string &text) {
+  TextKernel kernel(text);
+  kernel.mustRun({}, "insert-sync");
+  INFO(kernel.text());
+  ForStmt *main = nullptr;
+  for (ForStmt *loop : kernel.all<ForStmt>())
+    if (loop->var->name == "ko")
+      main = loop;
+  REQUIRE(main);
+  return {barriersIn(main->body), barriersIn(kernel.function->launches[0]->body)};
+}
+
+TEST_CASE("one barrier in each round of a pipelined gemm") {
   for (int stages = 2; stages <= 4; ++stages) {
-    TextKernel kernel(gemm(stages, 128));
+    CHECK(barriersOfGemm(gemm(stages, 128)) == std::pair(1u, 1u));
+    // Tiles that leave no room for a second block: one more before the first operands are read.
+    CHECK(barriersOfGemm(gemm(stages, 256, 128, 256)) == std::pair(1u, 2u));
+  }
+}
+
+TEST_CASE("operands carried over the barrier have no races, whatever the trip count") {
+  for (int trips : {0, 1, 2, 4}) {
+    TextKernel kernel(gemm(3, 256, 128, 256));
+    INFO(trips << " trips");
     kernel.mustRun({}, "insert-sync");
-    INFO(kernel.text());
-    ForStmt *main = nullptr;
-    for (ForStmt *loop : kernel.all<ForStmt>())
-      if (loop->var->name == "ko")
-        main = loop;
-    REQUIRE(main);
-    CHECK(barriersIn(main->body) == 1);
-    CHECK(barriersIn(kernel.function->launches[0]->body) == 2);
+    kernel.checkSame({trips * 32});
   }
 }
 
