@@ -65,8 +65,8 @@ bool KernelFrame::runWith(Elaborator &e, const ast::WithItem &item,
   }
   e.kernel->launch = &launch;
   e.builder().in(launch.body, [&] {
-    bool unpacked = item.optionalVars && (item.optionalVars->is<ast::Tuple>() ||
-                                          item.optionalVars->is<ast::List>());
+    bool unpacked = item.optionalVars &&
+                    (item.optionalVars->is<ast::Tuple>() || item.optionalVars->is<ast::List>());
     bind(indices.size() == 1 && !unpacked ? indices[0] : e.heap.tuple(indices));
     body();
   });
