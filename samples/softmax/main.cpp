@@ -5,15 +5,19 @@ using sample::Half;
 
 namespace {
 
-bool run(std::int64_t m, std::int64_t n) {
+bool run(std::int64_t m, std::int64_t n, bool inRegisters = false) {
   auto x = sample::random<Half>(m * n, -8, 8);
   sample::Buffer<Half> X(x), Y(sample::poison<Half>(m * n));
-  SAMPLE_CALL(softmax, X.data(), Y.data(), m, n, nullptr, 0, nullptr);
+  if (inRegisters)
+    SAMPLE_CALL(softmax_4096, X.data(), Y.data(), m, nullptr, 0, nullptr);
+  else
+    SAMPLE_CALL(softmax, X.data(), Y.data(), m, n, nullptr, 0, nullptr);
   sample::synchronize();
 
   auto y = Y.download();
-  sample::Comparison comparison("softmax " + std::to_string(m) + "x" + std::to_string(n), 1e-6,
-                                2e-3);
+  sample::Comparison comparison((inRegisters ? "softmax_4096 " : "softmax ") + std::to_string(m) +
+                                    "x" + std::to_string(n),
+                                1e-6, 2e-3);
   for (std::int64_t i = 0; i < m; ++i) {
     double largest = x[i * n], sum = 0;
     for (std::int64_t j = 0; j < n; ++j)
@@ -32,5 +36,6 @@ int main() {
   bool good = run(8, 512);
   good = run(5, 1000) && good;
   good = run(1, 1) && good;
+  good = run(3, 4096, true) && good;
   return run(33, 2049) && good ? 0 : 1;
 }
