@@ -17,6 +17,6 @@ cmake --build "$build" -j "${TLC_JOBS:-$(nproc)}"
 
 junit="$build/Testing/tests.xml"
 status=0
-ctest --test-dir "$build" -j "${TLC_JOBS:-2}" --output-on-failure --no-tests=error --output-junit "$junit" "$@" || status=$?
+ctest --test-dir "$build" -j "${TLC_JOBS:-2}" --output-on-failure --test-output-size-passed 200000 --no-tests=error --output-junit "$junit" "$@" || status=$?
 python3 tools/summarize_tests.py "$junit" || status=1
 exit "$status"
