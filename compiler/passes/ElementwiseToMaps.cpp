@@ -88,7 +88,9 @@ StmtPtr mapOfCopy(Function &function, const CopyStmt &copy) {
   Context &context = *function.context;
   Builder builder(function, map->body);
   builder.range = copy.range;
-  if (source.buffer->dtype == target.buffer->dtype && isMemory(*source.buffer) &&
+  // Half a byte cannot be moved alone, only loaded and stored with its neighbour kept.
+  bool movable = copy.async || !source.buffer->dtype.isSubByte();
+  if (movable && source.buffer->dtype == target.buffer->dtype && isMemory(*source.buffer) &&
       isMemory(*target.buffer) && !(readable && writable)) {
     auto &move = builder.add<MoveStmt>();
     move.source = source;
