@@ -52,6 +52,9 @@ public:
   const Place &placeOf(const ir::Stmt &stmt) const { return places.at(&stmt); }
 
 private:
+  /// Back-edges after which an asynchronous write is no longer followed exactly; more than any
+  /// pipeline has stages.
+  static constexpr int maxShifts = 16;
   /// How far an asynchronous write is.
   enum class Flight : std::uint8_t { Done, Open, Committed };
   struct Pending {
