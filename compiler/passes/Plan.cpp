@@ -31,6 +31,10 @@ public:
     plan.raster = launch.raster;
     plan.rasterReason = launch.raster.panel ? "as written" : "";
     plan.minBlocks = launch.minBlocksPerSm;
+    if (launch.cluster[0] * launch.cluster[1] > 1) {
+      plan.cluster = {launch.cluster[0], launch.cluster[1]};
+      plan.clusterReason = "as written";
+    }
     for (const PlannedLoop &loop : plannedLoops(launch, nullptr))
       plan.loops.push_back(planned(*loop.loop));
     walk(launch.body, [&](Stmt &stmt) {
@@ -106,24 +110,46 @@ private:
     return std::min(byThreads, byShared);
   }
 
-  /// What a file says, where it speaks of the same loops and gemms.
+  template <typename T>
+  static void take(const std::optional<T> &given, std::optional<T> &choice, std::string &reason) {
+    if (!given)
+      return;
+    choice = given;
+    reason = "as given";
+  }
+
+  /// What a file says, where it speaks of the same loops, gemms and stores.
   void follow(const LaunchPlan &given, LaunchPlan &plan) {
     bool same = given.name == plan.name && given.loops.size() <= plan.loops.size() &&
-                given.gemms.size() <= plan.gemms.size();
+                given.gemms.size() <= plan.gemms.size() &&
+                given.stores.size() <= plan.stores.size();
     for (std::size_t i = 0; same && i < given.loops.size(); ++i)
       same = given.loops[i].name == plan.loops[i].name;
+    for (std::size_t i = 0; same && i < given.stores.size(); ++i)
+      same = given.stores[i].name == plan.stores[i].name;
     if (!same) {
       pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name);
       return;
     }
-    plan.raster = given.raster;
-    plan.rasterReason = "as given";
-    plan.minBlocks = given.minBlocks;
+    take(given.raster, plan.raster, plan.rasterReason);
+    if (given.minBlocks)
+      plan.minBlocks = given.minBlocks;
     for (std::size_t i = 0; i < given.loops.size(); ++i) {
       plan.loops[i].stages = given.loops[i].stages;
       plan.loops[i].binding = given.loops[i].binding;
       plan.loops[i].reason = given.loops[i].reason.empty() ? "as given" : given.loops[i].reason;
     }
+    for (std::size_t i = 0; i < given.stores.size(); ++i) {
+      plan.stores[i].staged = given.stores[i].staged;
+      plan.stores[i].reason = "as given";
+    }
+    if (given.cluster && (*given.cluster)[0] * (*given.cluster)[1] > pass.target.limits.maxCluster)
+      pass.diagnostics.report(diag::ScheduleCluster, launch.range, (*given.cluster)[0],
+                              (*given.cluster)[1], pass.target.name, pass.target.limits.maxCluster);
+    else
+      take(given.cluster, plan.cluster, plan.clusterReason);
+    take(given.persistent, plan.persistent, plan.persistentReason);
+    take(given.specialize, plan.specialize, plan.specializeReason);
   }
 
   Function &function;
@@ -157,8 +183,11 @@ void plan(Function &function, PassContext &context) {
     LaunchPlan *given = context.schedule.launch(i);
     Launch &launch = *function.launches[i];
     planned.launches.push_back(Planner(function, launch, context).run(given));
-    launch.raster = planned.launches.back().raster;
-    launch.minBlocksPerSm = planned.launches.back().minBlocks;
+    const LaunchPlan &decided = planned.launches.back();
+    launch.raster = decided.raster.value_or(Raster{});
+    launch.minBlocksPerSm = decided.minBlocks;
+    if (decided.cluster)
+      launch.cluster = {(*decided.cluster)[0], (*decided.cluster)[1], launch.cluster[2]};
   }
   context.schedule = std::move(planned);
 }

@@ -32,6 +32,12 @@ std::optional<std::int64_t> number(std::string_view word) {
   return value;
 }
 
+std::optional<bool> yesOrNo(std::string_view word) {
+  if (word == "yes" || word == "no")
+    return word == "yes";
+  return std::nullopt;
+}
+
 class Reader {
 public:
   std::optional<Schedule> read(std::string_view text, ScheduleError &error) {
@@ -76,16 +82,27 @@ private:
       launch.loops.push_back({std::string(parts[1]), *number(parts[3]), true, {}});
     else if (what == "gemm")
       readGemm(parts, launch);
+    else if (what == "store" && parts.size() == 3 && (parts[2] == "staged" || parts[2] == "direct"))
+      launch.stores.push_back({std::string(parts[1]), parts[2] == "staged", {}});
+    else if (what == "cluster" && parts.size() == 3 && number(parts[1]).value_or(0) > 0 &&
+             number(parts[2]).value_or(0) > 0)
+      launch.cluster = {*number(parts[1]), *number(parts[2])};
+    else if (what == "persistent" && parts.size() == 2 && yesOrNo(parts[1]))
+      launch.persistent = yesOrNo(parts[1]);
+    else if (what == "specialize" && parts.size() == 2 && yesOrNo(parts[1]))
+      launch.specialize = yesOrNo(parts[1]);
     else
-      message = "expected `raster`, `min_blocks N`, `loop NAME stages N`, `gemm ...` or `}`";
+      message = "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
+                "NAME staged|direct`, `cluster M N`, `persistent yes|no`, `specialize yes|no` or "
+                "`}`";
   }
 
   void readRaster(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
     bool column = parts.size() == 3 && parts[1] == "column";
     if (parts.size() == 2 && parts[1] == "none")
-      launch.raster = {};
+      launch.raster = ir::Raster{};
     else if (parts.size() == 3 && (column || parts[1] == "row") && number(parts[2]))
-      launch.raster = {*number(parts[2]), column};
+      launch.raster = ir::Raster{*number(parts[2]), column};
     else
       message = "expected `raster none`, `raster row N` or `raster column N`";
   }
@@ -115,11 +132,17 @@ private:
   std::string message;
 };
 
+std::string answer(bool value) { return value ? "yes" : "no"; }
+
+std::string rasterText(const ir::Raster &raster) {
+  if (raster.panel == 0)
+    return "none";
+  return (raster.columnMajor ? "column " : "row ") + std::to_string(raster.panel);
+}
+
 void printLines(const LaunchPlan &launch, TextWriter &out) {
-  std::string raster = "none";
-  if (launch.raster.panel != 0)
-    raster = (launch.raster.columnMajor ? "column " : "row ") + std::to_string(launch.raster.panel);
-  out.line("raster " + raster + comment(launch.rasterReason));
+  if (launch.raster)
+    out.line("raster " + rasterText(*launch.raster) + comment(launch.rasterReason));
   if (launch.minBlocks)
     out.line("min_blocks " + std::to_string(launch.minBlocks));
   for (const LoopPlan &loop : launch.loops)
@@ -132,6 +155,16 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
       text += " warps " + std::to_string(gemm.warpsM) + " " + std::to_string(gemm.warpsN);
     out.line(text);
   }
+  for (const StorePlan &store : launch.stores)
+    out.line("store " + store.name + (store.staged ? " staged" : " direct") +
+             comment(store.reason));
+  if (launch.cluster)
+    out.line("cluster " + std::to_string((*launch.cluster)[0]) + " " +
+             std::to_string((*launch.cluster)[1]) + comment(launch.clusterReason));
+  if (launch.persistent)
+    out.line("persistent " + answer(*launch.persistent) + comment(launch.persistentReason));
+  if (launch.specialize)
+    out.line("specialize " + answer(*launch.specialize) + comment(launch.specializeReason));
 }
 
 } // namespace

@@ -4,14 +4,20 @@
 //     raster row 8                      // blocks walk the grid in panels; "raster none"
 //     loop ko stages 3                  // the n-th pipelined loop of the launch, in program order
 //     gemm atom mma_m16n8k16_f32_f16 warps 2 2
+//     store C staged                    // the n-th copy from a fragment to global memory
+//     cluster 2 1                       // blocks along the first and the second grid dimension
+//     persistent no                     // yes: as many blocks as fit, each walks over tiles
+//     specialize no                     // yes: producer warps of their own load the tiles
 //   }
 //
-// `tlc report` shows it, --schedule=FILE gives it back. Loops and gemms are matched by position;
-// names are checked, so that a schedule for another kernel is refused.
+// `tlc report` shows it, --schedule=FILE gives it back. Loops, gemms and stores are matched by
+// position; names are checked, so that a schedule for another kernel is refused. What a file does
+// not mention is left to the planner.
 #pragma once
 
 #include "ir/Function.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,13 +42,27 @@ struct GemmPlan {
   std::int64_t warpsM = 0, warpsN = 0;
 };
 
+/// One copy of a fragment to global memory.
+struct StorePlan {
+  std::string name;    ///< the tensor's
+  bool staged = false; ///< by way of shared memory, for wide accesses; false: from registers
+  std::string reason;
+};
+
 struct LaunchPlan {
-  std::string name; ///< launch.name, or the function's if that is empty
-  ir::Raster raster;
+  std::string name;                 ///< launch.name, or the function's if that is empty
+  std::optional<ir::Raster> raster; ///< none: nobody said
   std::string rasterReason;
   std::int64_t minBlocks = 0; ///< per multiprocessor, 0: unsaid
   std::vector<LoopPlan> loops;
   std::vector<GemmPlan> gemms;
+  std::vector<StorePlan> stores;
+  /// Blocks of a cluster along the first two grid dimensions; none: nobody said.
+  std::optional<std::array<std::int64_t, 2>> cluster;
+  std::string clusterReason;
+  /// None: nobody decided, which means no.
+  std::optional<bool> persistent, specialize;
+  std::string persistentReason, specializeReason;
 };
 
 struct Schedule {

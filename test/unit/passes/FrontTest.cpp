@@ -172,3 +172,51 @@ TEST_CASE("plans print and parse") {
   CHECK(error.line == 2);
   CHECK_FALSE(passes::parseSchedule("launch k {\n", error));
 }
+
+TEST_CASE("all that a schedule can say survives printing and parsing") {
+  const std::string text = "launch k {\n"
+                           "  raster column 2\n"
+                           "  min_blocks 2\n"
+                           "  loop ko stages 3\n"
+                           "  gemm atom mma_m16n8k16_f16_f16_f32 warps 2 2\n"
+                           "  store C staged\n"
+                           "  store D direct\n"
+                           "  cluster 2 1\n"
+                           "  persistent yes\n"
+                           "  specialize no\n"
+                           "}\n"
+                           "launch other {\n"
+                           "}\n";
+  passes::ScheduleError error;
+  auto read = passes::parseSchedule(text, error);
+  REQUIRE(read);
+  CHECK(passes::printSchedule(*read) == text);
+  CHECK_FALSE(read->launches[1].raster);
+  CHECK_FALSE(read->launches[1].specialize);
+  for (const char *line : {"store C", "store C both", "cluster 2", "cluster 0 1", "persistent",
+                           "persistent maybe", "specialize 1"}) {
+    INFO(line);
+    CHECK_FALSE(passes::parseSchedule(std::string("launch k {\n  ") + line + "\n}\n", error));
+    CHECK(error.line == 2);
+  }
+}
+
+TEST_CASE("what a schedule does not mention is left as planned") {
+  TextKernel k(kernel("    fill %s = 1.0\n"));
+  passes::ScheduleError error;
+  k.function->launches[0]->raster.panel = 8;
+  k.schedule = *passes::parseSchedule("launch k {\n  persistent no\n}\n", error);
+  k.mustRun({"plan"});
+  CHECK(k.function->launches[0]->raster.panel == 8);
+  CHECK(k.schedule.launches[0].persistent == false);
+  CHECK_FALSE(k.schedule.launches[0].specialize);
+
+  TextKernel wide(kernel("    fill %s = 1.0\n"), "sm90");
+  wide.schedule = *passes::parseSchedule("launch k {\n  cluster 2 1\n}\n", error);
+  wide.mustRun({"plan"});
+  CHECK(wide.function->launches[0]->cluster == std::array<std::int64_t, 3>{2, 1, 1});
+  TextKernel none(kernel("    fill %s = 1.0\n"), "sm80");
+  none.schedule = wide.schedule;
+  CHECK_FALSE(none.run({"plan"}));
+  CHECK(none.reported(diag::ScheduleCluster));
+}
