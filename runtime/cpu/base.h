@@ -14,6 +14,14 @@
 #define TLC_RESTRICT
 #endif
 
+//@ TLC_INLINE
+// Functions that become part of their callers whatever the compiler thinks of it.
+#if defined(__GNUC__)
+#define TLC_INLINE __attribute__((always_inline)) inline
+#else
+#define TLC_INLINE inline
+#endif
+
 //@ TLC_UNROLL
 #define TLC_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
