@@ -18,6 +18,7 @@ struct BufferMapper : FieldVisitor<BufferMapper> {
   void region(Region &r, Access) { replace(r.buffer); }
   void whole(Buffer *&b, Access) { replace(b); }
   void allocates(Buffer *&b) { replace(b); }
+  void mentions(Buffer *&b) { replace(b); }
   void block(Block &b) {
     for (StmtPtr &stmt : b)
       visitFields(*stmt, *this);

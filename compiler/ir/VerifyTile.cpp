@@ -1,6 +1,8 @@
 // The rules of tile ops: ranks and extents of their operands.
 #include "ir/VerifyState.h"
 
+#include <algorithm>
+
 namespace tlc::ir {
 namespace {
 
@@ -23,7 +25,10 @@ void map(VerifyState &v, const MapStmt &s) {
       v.need(s.vars[d].dtype() == s.extents[d].dtype(),
              "a variable has another dtype than its extent");
   }
-  v.need(!v.isScheduled() || s.layout, "the map has no schedule");
+  // Threads walk a box of run-time size point by point.
+  bool constant = std::all_of(s.extents.begin(), s.extents.end(),
+                              [](Expr extent) { return extent && extent.isInt(); });
+  v.need(!v.isScheduled() || s.layout || !constant, "the map has no schedule");
 }
 
 /// Extents agree, or are 1 on the source where that is a broadcast.

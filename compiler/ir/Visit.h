@@ -192,7 +192,9 @@ template <typename V> void visitFields(Stmt &stmt, V &v) {
     auto &s = cast<ReducerStmt>(stmt);
     v.expr(s.value);
     element(s.element, Access::ReadWrite);
-    if (!s.element.buffer)
+    if (s.element.buffer)
+      v.mentions(s.reducer); // whose element it is
+    else
       v.whole(s.reducer, s.action == ReducerAction::Init ? Access::Write : Access::ReadWrite);
     region(s.target, Access::Write);
     break;
@@ -222,6 +224,7 @@ template <typename Derived> struct FieldVisitor {
   void block(Block &) {}
   void allocates(Buffer *&) {}
   void whole(Buffer *&, Access) {}
+  void mentions(Buffer *&) {}
   void element(Element &e, Access) {
     for (Expr &index : e.indices)
       self().expr(index);

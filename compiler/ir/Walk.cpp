@@ -56,6 +56,7 @@ struct BufferReplacer : FieldVisitor<BufferReplacer> {
   void region(Region &r, Access) { replace(r.buffer); }
   void whole(Buffer *&b, Access) { replace(b); }
   void allocates(Buffer *&b) { replace(b); }
+  void mentions(Buffer *&b) { replace(b); }
 };
 
 } // namespace

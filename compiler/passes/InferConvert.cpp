@@ -69,6 +69,8 @@ bool sameAccess(const FragmentUse &a, const FragmentUse &b) {
 
 bool convertible(const TileOp &op, const FragmentUse &use) {
   Buffer *slot = use.region ? use.region->buffer : use.element ? use.element->buffer : nullptr;
+  if (use.partial) // a conversion takes one of the parts
+    return false;
   if (!slot || (slot != use.buffer && slot->shape != use.buffer->shape))
     return false;
   return converted(op, use).has_value();

@@ -57,7 +57,11 @@ public:
         addOp(*stmt, block, place);
         continue;
       }
-      scalarUses(*stmt, place);
+      if (auto *reducer = dynCast<ReducerStmt>(stmt.get());
+          reducer && reducer->action != ReducerAction::Update)
+        noteFragment(reducer->reducer->storage(), place.threads, stmt->range); // as it lies
+      else
+        scalarUses(*stmt, place);
       Place inner = place;
       if (auto *loop = dynCast<ForStmt>(stmt.get())) {
         ++inner.depth;
@@ -94,6 +98,8 @@ private:
   }
 
   void noteFragment(Buffer *buffer, Index threads, SourceRange range) {
+    if (buffer->scope != Scope::Fragment)
+      return;
     for (auto &[known, count] : graph.fragments)
       if (known == buffer) {
         if (count != threads)
@@ -235,6 +241,33 @@ namespace {
 /// memory.
 constexpr Index mostDynamicRegisters = 64;
 
+/// Whether each element lies in one register of each thread that differs from its first holder in
+/// free digits only, so that folding over those digits counts everything once.
+bool canHoldParts(const Layout &home) {
+  DigitSet seen = 0;
+  for (const OutputAxis &o : home.outputs) {
+    std::vector<std::pair<Index, Index>> digits; // weight, radix
+    for (const Term &t : o.terms) {
+      if (!std::has_single_bit(t.digits) || (seen & t.digits))
+        return false;
+      seen |= t.digits;
+      digits.emplace_back(t.weight, home.radix(std::countr_zero(t.digits)));
+    }
+    std::sort(digits.begin(), digits.end());
+    Index below = 1; // values that the smaller digits reach
+    for (auto [weight, radix] : digits) {
+      if (weight < below)
+        return false;
+      below = weight * (radix - 1) + below;
+    }
+  }
+  for (int d = 0; d < home.digitCount(); ++d)
+    if (home.inputs[static_cast<std::size_t>(home.place(d).first)].name == "reg" &&
+        !(seen >> d & 1))
+      return false;
+  return true;
+}
+
 /// A write must be made by every holder of the element. That is so if no two points of the box
 /// write one element (then holders are copies of the point), if all threads run all points, and in
 /// reductions, whose lanes agree on the result.
@@ -260,7 +293,7 @@ bool everyHolderWrites(const TileOp &op, const FragmentUse &use, const Layout &s
 
 std::optional<Layout> homeFromSchedule(const TileOp &op, const FragmentUse &use,
                                        const Layout &schedule) {
-  if (!everyHolderWrites(op, use, schedule))
+  if (!use.partial && !everyHolderWrites(op, use, schedule))
     return std::nullopt;
   auto shape = use.buffer->constantShape();
   auto home = composeExtended(use.map.layout, schedule);
@@ -291,7 +324,7 @@ std::optional<Layout> homeFromSchedule(const TileOp &op, const FragmentUse &use,
   if (!more.empty())
     home = product(*home, Layout::make({{"reg", more}}, ratios));
   *home = dropFree(*home, "reg");
-  if (!covers(*home, *shape))
+  if (!covers(*home, *shape) || (use.partial && !canHoldParts(*home)))
     return std::nullopt;
   return home;
 }
@@ -305,7 +338,8 @@ bool agrees(const TileOp &op, const FragmentUse &use, const Layout &home) {
       return false;
     return heldIn(home, *use.fixed, dimSizes(*shape)).has_value();
   }
-  return op.schedule && everyHolderWrites(op, use, *op.schedule) &&
+  return op.schedule &&
+         (use.partial ? canHoldParts(home) : everyHolderWrites(op, use, *op.schedule)) &&
          registerMap(home, *shape, use.map, *op.schedule).has_value();
 }
 

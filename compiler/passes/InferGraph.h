@@ -25,6 +25,9 @@ struct FragmentUse {
   /// The layout that the op insists on, over the buffer's coordinates, whatever its schedule
   /// (operands of gemms).
   std::optional<Layout> fixed;
+  /// An update of a deferred accumulator: each thread adds to its own part of the element, so the
+  /// holders do not hold the same.
+  bool partial = false;
   /// Where the use is written: a region, or an element of a map's body.
   ir::Region *region = nullptr;
   ir::Element *element = nullptr;

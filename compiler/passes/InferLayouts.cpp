@@ -15,6 +15,7 @@
 #include "passes/InferFree.h"
 #include "passes/InferGraph.h"
 #include "passes/InferMemory.h"
+#include "passes/Reducers.h"
 #include "passes/Registers.h"
 
 #include "layout/Algebra.h"
@@ -285,16 +286,20 @@ bool relocate(InferenceGraph &graph, PassContext &context, std::set<Buffer *> &t
   for (const Misplaced &m : graph.misplaced) {
     if (!tried.insert(m.buffer).second)
       continue;
-    bool pinned = false;
+    bool pinned = false, parts = false;
     for (const TileOp &op : graph.ops)
-      if (op.stmt->kind == StmtKind::Gemm)
-        for (const FragmentUse &use : op.fragments)
-          pinned = pinned || use.buffer == m.buffer;
+      for (const FragmentUse &use : op.fragments) {
+        pinned = pinned || (use.buffer == m.buffer && op.stmt->kind == StmtKind::Gemm);
+        parts = parts || (use.buffer == m.buffer && use.partial);
+      }
+    if (pinned && parts) // a copy would take one of the parts
+      continue;
     if (pinned) {
       changed |= stageThroughShared(graph, m.buffer);
       continue;
     }
     context.diagnostics.report(diag::FragmentInShared, m.range, m.buffer->name, m.reason);
+    shareReducer(*graph.function, *graph.launch, *m.buffer);
     m.buffer->scope = Scope::Shared;
     m.buffer->layout.reset();
     for (auto &other : graph.function->buffers)

@@ -237,7 +237,17 @@ Expr inlined(Expr e, const Substitution &lets) {
 void Rules::map(MapStmt &s) {
   auto box = constants(s.extents);
   if (!box) {
+    // Threads walk it point by point, wherever the elements are.
     op.scheduled = false;
+    if (op.threads == 1)
+      return;
+    tlc::ir::walk(s.body, [&](Stmt &inner) {
+      forEachUse(inner, [&](const BufferUse &u) {
+        if (u.buffer->storage()->scope == Scope::Fragment)
+          misplace(u.buffer, "the extents of a parallel loop are known at run time only");
+      });
+      return true;
+    });
     return;
   }
   op.box = *box;
@@ -256,6 +266,9 @@ void Rules::map(MapStmt &s) {
       for (Expr e : u.element->indices)
         indices.push_back(inlined(e, lets));
       use(u.buffer, indexMap(s.vars, op.box, indices), u.access, nullptr, u.element);
+      if (isa<ReducerStmt>(inner) && !op.fragments.empty() &&
+          op.fragments.back().element == u.element)
+        op.fragments.back().partial = true;
     });
     return true;
   });

@@ -26,12 +26,6 @@ bool resolvedView(const Buffer &buffer) {
 
 /// Whether thread code can say what the statement does; reports where not.
 bool possible(Stmt &stmt, DiagnosticEngine &diagnostics) {
-  if (auto *reducer = dynCast<ReducerStmt>(&stmt)) {
-    diagnostics.report(
-        diag::NoLayout, stmt.range, reducer->reducer->name,
-        "accumulators of T.alloc_reducer are not compiled yet; T.reduce_sum and its kin are");
-    return false;
-  }
   bool held = true;
   forEachUse(stmt, [&](const BufferUse &use) {
     if (!held || !use.element || use.element->physical || use.buffer->scope != Scope::Fragment ||

@@ -5,6 +5,7 @@
 #include "ir/Walk.h"
 #include "passes/ElementwiseToMaps.h"
 #include "passes/LowerMap.h"
+#include "passes/LowerReducer.h"
 #include "passes/Pass.h"
 
 namespace tlc::passes {
@@ -26,6 +27,7 @@ public:
       thread.count = target.collectiveThreads(launch->threadCount());
       thread.index = thread.count == 1 ? function.context->int32(0) : launch->tid;
       thread.vectors = target.isGpu();
+      thread.concurrent = target.isGpu();
       thread.diagnostics = &diagnostics;
       thread.divides = [this](Expr e, Index d) { return ranges.divisible(e, d); };
       lowerBlock(launch->body, thread);
@@ -37,6 +39,12 @@ private:
     analysis::Ranges::Scope scope(ranges);
     Block out;
     for (StmtPtr &stmt : block) {
+      if (auto *update = dynCast<ReducerStmt>(stmt.get())) {
+        Builder builder(function, out);
+        builder.range = update->range;
+        lowerUpdate(*update, builder, thread.concurrent, {});
+        continue;
+      }
       bool perThread = analysis::isPerThreadTileOp(*stmt) || isThreadVector(*stmt);
       if (StmtPtr map = asMap(std::move(stmt), out)) {
         Block lowered;

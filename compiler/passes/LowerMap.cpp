@@ -18,6 +18,7 @@
 #include "passes/LowerMap.h"
 
 #include "ir/Walk.h"
+#include "passes/LowerReducer.h"
 #include "passes/Physical.h"
 #include "passes/Registers.h"
 #include "support/Check.h"
@@ -46,15 +47,17 @@ public:
   void run() {
     b.range = map.range;
     extents = constantExtents();
-    if (thread.count == 1 && (!thread.vectors || !extents))
-      return nestedLoops(0);
-    if (!extents)
-      return strideLoop();
-    TLC_CHECK(map.layout.has_value() || thread.count == 1, "map without a schedule");
-    schedule = thread.count == 1 ? replicatedLayout(*extents, 1) : *map.layout;
-    shape = MapShape{map.vars, *extents, &schedule, thread.divides};
-    registers = schedule.input("reg").size();
-    holder = holderGuard();
+    bool walked = !extents || (thread.count == 1 && !thread.vectors);
+    if (!walked) {
+      TLC_CHECK(map.layout.has_value() || thread.count == 1, "map without a schedule");
+      schedule = thread.count == 1 ? replicatedLayout(*extents, 1) : *map.layout;
+      shape = MapShape{map.vars, *extents, &schedule, thread.divides};
+      registers = schedule.input("reg").size();
+      holder = holderGuard();
+    }
+    hasUpdates = lowerUpdates(b.function, map.body, thread.concurrent, holder);
+    if (walked)
+      return thread.count == 1 ? nestedLoops(0) : strideLoop();
     inlineLets(map.body, lets);
     mapFragments(map.body);
     if (thread.vectors)
@@ -80,7 +83,6 @@ private:
   }
 
   // ---- One thread, or extents known at run time only
-  // ------------------------------------------------------------
 
   /// CPU: plain nested loops, the innermost one free of dependences.
   void nestedLoops(std::size_t dim) {
@@ -95,7 +97,9 @@ private:
     loop.lo = context.integer(loop.var.dtype(), 0);
     loop.hi = context.cast(loop.var.dtype(), map.extents[dim]);
     loop.step = context.integer(loop.var.dtype(), 1);
-    loop.kind = dim + 1 == map.vars.size() ? ForKind::Vector : ForKind::Serial;
+    // Iterations may meet in an accumulator.
+    bool independent = dim + 1 == map.vars.size() && !hasUpdates;
+    loop.kind = independent ? ForKind::Vector : ForKind::Serial;
     b.in(loop.body, [&] { nestedLoops(dim + 1); });
   }
 
@@ -140,7 +144,6 @@ private:
   }
 
   // ---- Fragments
-  // ------------------------------------------------------------------------------------------------
 
   /// Index expressions may go through names bound in the body.
   static void inlineLets(const Block &block, Substitution &lets) {
@@ -205,7 +208,6 @@ private:
   }
 
   // ---- Guards
-  // ---------------------------------------------------------------------------------------------------
 
   /// True in one of the threads that hold the same points; null if there is one only.
   Expr holderGuard() const {
@@ -273,7 +275,6 @@ private:
   }
 
   // ---- Wide accesses
-  // --------------------------------------------------------------------------------------------
 
   /// Whether another statement of the body touches the storage in a way that hoisting (sinking)
   /// this access past it would change: a write before a load, any use after a store.
@@ -345,7 +346,6 @@ private:
   }
 
   // ---- Emission
-  // -------------------------------------------------------------------------------------------------
 
   void emitGroups() {
     for (WideAccess &access : wide) {
@@ -587,7 +587,7 @@ private:
   Expr holder;
   Substitution lets;
   std::vector<FragmentAccess> fragments;
-  bool needsConstants = false;
+  bool needsConstants = false, hasUpdates = false;
   std::vector<WideAccess> wide;
 };
 

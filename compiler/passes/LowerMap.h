@@ -12,6 +12,7 @@ struct MapThread {
   std::int64_t count = 1; ///< threads of the role
   Divides divides;
   DiagnosticEngine *diagnostics = nullptr; ///< told of accesses that no thread can make
+  bool concurrent = true;                  ///< whether other threads run at the same time (GPUs)
   bool vectors = true; ///< whether wide accesses exist (GPUs); otherwise loops are left to the
                        ///< downstream compiler
 };

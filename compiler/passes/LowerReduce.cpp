@@ -15,6 +15,8 @@
 // Narrow floats are summed in float32 and rounded once.
 #include "passes/InferGraph.h"
 #include "passes/LowerReduceOps.h"
+#include "passes/LowerReduceThreads.h"
+#include "passes/LowerReducer.h"
 #include "passes/LowerRole.h"
 #include "passes/Pass.h"
 #include "passes/Physical.h"
@@ -34,16 +36,12 @@ using namespace ir;
 
 namespace {
 
-/// A digit of the thread index.
-struct ThreadDigit {
-  Index place = 1, radix = 1;
-};
-
 class ReduceLowering {
 public:
   ReduceLowering(ReduceStmt &s, Builder &b, const RoleThreads &threads, const Target &target)
       : s(s), b(b), context(b.context()), threads(threads), target(target),
-        folder(context, s.op, s.nanPropagate, s.source.buffer->dtype) {}
+        folder(context, s.op, s.nanPropagate, s.source.buffer->dtype),
+        fold(b, folder, threads, target) {}
 
   void run() {
     if (threads.count == 1)
@@ -51,9 +49,8 @@ public:
     describe();
     sortThreadDigits();
     foldRegisters();
-    butterflies();
-    if (!beyond.empty())
-      exchange();
+    // One of the copies of each point takes part in an exchange.
+    fold.run(*acc, results, rest, firstHolder(schedule, threads.index), s.target.buffer->name);
     finish();
   }
 
@@ -64,6 +61,7 @@ private:
   const RoleThreads &threads;
   const Target &target;
   Folder folder;
+  ThreadFold fold;
 
   TileOp op;
   Layout schedule;                   ///< (reg, thread) -> box
@@ -74,7 +72,6 @@ private:
   std::vector<Index> resultRegister; ///< a register of the schedule that belongs to each result
   Index partials = 1;
   Buffer *acc = nullptr; ///< [partials * results]
-  std::vector<ThreadDigit> lanes, beyond;
 
   void describe() {
     op.stmt = &s;
@@ -101,7 +98,7 @@ private:
       resultRegister[static_cast<std::size_t>(group[r])] = static_cast<Index>(r);
   }
 
-  /// Which thread digits lie on the axis: within a warp as bits, or beyond.
+  /// Which thread digits lie on the axis.
   void sortThreadDigits() {
     DigitSet onAxis = 0, elsewhere = 0;
     for (const OutputAxis &o : schedule.outputs)
@@ -115,17 +112,7 @@ private:
       if (schedule.inputs[static_cast<std::size_t>(axis)].name != "thread" || !(onAxis >> d & 1) ||
           (elsewhere >> d & 1))
         continue;
-      Index radix = schedule.radix(d);
-      // Bits below the warp's size can be exchanged by shuffles if no odd digit stands below them
-      // in the warp.
-      while (radix % 2 == 0 && std::has_single_bit(static_cast<DigitSet>(place)) &&
-             place < target.limits.warp) {
-        lanes.push_back({place, 2});
-        place *= 2;
-        radix /= 2;
-      }
-      if (radix > 1)
-        beyond.push_back({place, radix});
+      fold.over(place, schedule.radix(d));
     }
   }
 
@@ -195,80 +182,6 @@ private:
     });
     auto *layout = std::get_if<Layout>(&fitted);
     return layout ? std::optional(*layout) : std::nullopt;
-  }
-
-  // ---- Lanes ----
-
-  void butterflies() {
-    for (const ThreadDigit &lane : lanes)
-      b.unrolled("r", results, [&](Expr r) {
-        Expr mine = b.load("s", accumulator(r));
-        auto &call = b.add<CallStmt>();
-        call.callee = "shfl_xor";
-        call.args = {mine, context.int32(lane.place)};
-        call.result = context.var("other", folder.dtype());
-        call.collective = Collective::Warp;
-        b.store(accumulator(r), folder.combine(mine, call.result));
-      });
-  }
-
-  // ---- Threads beyond ----
-
-  Expr digitOf(const ThreadDigit &d) const {
-    return floorMod(floorDiv(threads.index, d.place), d.radix);
-  }
-
-  /// Position of a result in the exchange, by the result's number.
-  Layout exchangePlace() const {
-    Layout result = dropFree(rest, "reg");
-    Sizes sizes;
-    for (const OutputAxis &o : result.outputs)
-      sizes.emplace_back(o.name, o.size);
-    if (sizes.empty())
-      return Layout{result.inputs, {{"offset", 1, 0, {}}}};
-    auto place = compose(Layout::rowMajor(sizes), result);
-    TLC_CHECK(place.has_value(), "results of a reduction have no place");
-    return *place;
-  }
-
-  void exchange() {
-    Layout place = exchangePlace();
-    Index size = place.outputs[0].size, parts = 1;
-    for (const ThreadDigit &d : beyond)
-      parts *= d.radix;
-    Buffer &scratch = b.function.addBuffer(s.target.buffer->name + "_x", folder.dtype(),
-                                           Scope::Shared, {context.int32(size * parts)}, s.range);
-    scratch.layout = Layout::rowMajor({{"d0", size * parts}});
-    b.alloc(scratch);
-    // One of the lanes that agree, and one of the copies, writes.
-    Expr guard = firstHolder(schedule, threads.index), part = context.int32(0);
-    for (const ThreadDigit &d : lanes)
-      guard = logicalAnd(guard, equals(digitOf(d), 0));
-    Index unit = 1;
-    for (const ThreadDigit &d : beyond) {
-      part = part + digitOf(d) * unit;
-      unit *= d.radix;
-    }
-    auto at = [&](Expr r, Expr which) {
-      Expr offset = offsetExpr(place, std::vector<Expr>{r, threads.index}) + which * size;
-      return Element{&scratch, {offset}, {}, true};
-    };
-    b.unrolled("r", results,
-               [&](Expr r) { b.store(at(r, part), b.load("s", accumulator(r)), guard); });
-    b.unrolled("r", results, [&](Expr r) {
-      Expr total;
-      if (parts <= 8) {
-        for (Index p = 0; p < parts; ++p) {
-          Expr x = b.load("x", at(r, context.int32(p)));
-          total = total ? folder.combine(total, x) : x;
-        }
-        b.store(accumulator(r), total);
-        return;
-      }
-      b.store(accumulator(r), folder.neutral());
-      b.loop("p", context.int32(0), context.int32(parts), ForKind::Serial,
-             [&](Expr p) { foldInto(accumulator(r), b.load("x", at(r, p))); });
-    });
   }
 
   // ---- Result ----
@@ -348,10 +261,14 @@ private:
 void lowerReduce(Function &function, PassContext &context) {
   lowerInRoles(function, context.target,
                [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
-                 auto *reduce = dynCast<ReduceStmt>(stmt.get());
-                 if (reduce)
+                 if (auto *reduce = dynCast<ReduceStmt>(stmt.get()))
                    ReduceLowering(*reduce, b, threads, context.target).run();
-                 return reduce != nullptr;
+                 else if (auto *reducer = dynCast<ReducerStmt>(stmt.get());
+                          reducer && reducer->action != ReducerAction::Update)
+                   lowerReducer(*reducer, b, threads, context.target);
+                 else
+                   return false;
+                 return true;
                });
 }
 

@@ -23,6 +23,7 @@ struct BufferRenamer : FieldVisitor<BufferRenamer> {
   void region(Region &r, Access) { replace(r.buffer); }
   void whole(Buffer *&b, Access) { replace(b); }
   void allocates(Buffer *&b) { replace(b); }
+  void mentions(Buffer *&b) { replace(b); }
 };
 
 void renameBuffers(Function &function, Block &block) {

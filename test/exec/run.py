@@ -107,6 +107,7 @@ PROGRAMS = [
     Difference("sharing"),
     Difference("loops"),
     Difference("narrow"),
+    Difference("reducers"),
 ]
 
 
