@@ -129,6 +129,12 @@ private:
       for (const std::string &file : runtime.files())
         out.line("#include \"tlc/" + file + "\"");
       out.line();
+      std::string generated = runtime.generatedText();
+      if (!generated.empty()) {
+        out.line("namespace tlc {").line();
+        out << generated;
+        out.line("} // namespace tlc").line();
+      }
     } else {
       for (const std::string &name : runtime.includes())
         out.line("#include <" + name + ">");
@@ -151,8 +157,9 @@ private:
   }
 
   void pasteRuntime(TextWriter &out) {
-    std::string macros = runtime.macroText(), device = runtime.deviceText(),
-                host = runtime.hostText(), shared = runtime.sharedText();
+    std::string macros = runtime.macroText(),
+                device = runtime.deviceText() + runtime.generatedText(), host = runtime.hostText(),
+                shared = runtime.sharedText();
     bool gpu = family != Family::Cpu;
     out.line("// ---- Runtime functions");
     if (gpu)

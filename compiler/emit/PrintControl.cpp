@@ -223,7 +223,7 @@ void StmtPrinter::mbar(const MbarStmt &stmt) {
 }
 
 void StmtPrinter::async(const AsyncStmt &stmt) {
-  constexpr std::string_view kinds[] = {"cp_async", "bulk", "wgmma", "tcgen05"};
+  constexpr std::string_view kinds[] = {"cp_async", "tma_store", "wgmma", "tcgen05"};
   std::string name(kinds[static_cast<unsigned>(stmt.what)]);
   if (stmt.commit)
     return line(exprs.runtimeName(name + "_commit") + "();");

@@ -1,5 +1,6 @@
 #include "emit/Runtime.h"
 
+#include "emit/WgmmaText.h"
 #include "support/Check.h"
 
 #include <algorithm>
@@ -17,7 +18,9 @@ std::vector<std::string_view> fileOrder(Family family) {
     for (std::string_view name :
          {"cuda/base.cuh", "cuda/half.cuh", "cuda/bfloat16.cuh", "cuda/convert.cuh",
           "cuda/math.cuh", "cuda/copy.cuh", "cuda/async.cuh", "cuda/warp.cuh", "cuda/matrix.cuh",
-          "cuda/barrier.cuh", "cuda/atomic.cuh", "cuda/debug.cuh", "cuda/launch.cuh"})
+          "cuda/barrier.cuh", "cuda/grid.cuh", "cuda/mbarrier.cuh", "cuda/cluster.cuh",
+          "cuda/tma.cuh", "cuda/wgmma.cuh", "cuda/atomic.cuh", "cuda/debug.cuh", "cuda/launch.cuh",
+          "cuda/tensor_map.cuh"})
       order.push_back(name);
   if (family == Family::Cpu)
     for (std::string_view name :
@@ -31,7 +34,8 @@ std::vector<std::string_view> fileOrder(Family family) {
 constexpr std::string_view sharedFile = "cpu/pool.h";
 
 bool isHostFile(std::string_view file) {
-  return file == "portable/host.h" || file == "cuda/launch.cuh" || file == "cpu/exec.h";
+  return file == "portable/host.h" || file == "cuda/launch.cuh" || file == "cuda/tensor_map.cuh" ||
+         file == "cpu/exec.h";
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -88,7 +92,7 @@ const RuntimeLibrary &RuntimeLibrary::of(Family family) {
   return family == Family::Cuda ? cuda : family == Family::Hip ? hip : cpu;
 }
 
-RuntimeLibrary::RuntimeLibrary(Family family) {
+RuntimeLibrary::RuntimeLibrary(Family family) : family(family) {
   for (std::string_view name : fileOrder(family))
     for (const RuntimeFile &file : runtimeFiles())
       if (file.name == name)
@@ -150,11 +154,27 @@ void RuntimeLibrary::findNeeds(unsigned section) {
   });
 }
 
+bool RuntimeLibrary::has(std::string_view name) const {
+  return index.contains(name) || (family == Family::Cuda && wgmmaShape(name));
+}
+
 void RuntimeUse::use(std::string_view name) {
   auto found = library.index.find(name);
-  if (found == library.index.end())
+  if (found != library.index.end()) {
+    used.insert(found->second);
+    return;
+  }
+  if (!library.has(name))
     TLC_UNREACHABLE("the runtime of this target has no function " + std::string(name));
-  used.insert(found->second);
+  auto [made, fresh] = products.try_emplace(std::string(name));
+  if (!fresh)
+    return;
+  made->second = wgmmaText(name, *wgmmaShape(name));
+  forEachWord(made->second, [&](std::string_view word) {
+    auto need = library.index.find(word);
+    if (need != library.index.end())
+      used.insert(need->second);
+  });
 }
 
 std::vector<bool> RuntimeUse::closure() const {
@@ -204,6 +224,13 @@ std::string RuntimeUse::deviceText() const {
   return textOf([](const RuntimeSection &s) {
     return !isMacro(s) && !isHostFile(s.file) && s.file != sharedFile;
   });
+}
+
+std::string RuntimeUse::generatedText() const {
+  std::string out;
+  for (const auto &[name, text] : products)
+    out += text + "\n\n";
+  return out;
 }
 
 std::string RuntimeUse::hostText() const {

@@ -4,6 +4,7 @@
 
 #include "target/Target.h"
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,7 +39,8 @@ public:
   static const RuntimeLibrary &of(Family family);
 
   std::span<const RuntimeSection> sections() const { return all; }
-  bool has(std::string_view name) const { return index.contains(name); }
+  /// Also true of functions that are written when they are used (WgmmaText.h).
+  bool has(std::string_view name) const;
 
 private:
   friend class RuntimeUse;
@@ -46,6 +48,7 @@ private:
   void addFile(const RuntimeFile &file);
   void findNeeds(unsigned section);
 
+  Family family;
   std::vector<RuntimeSection> all;
   std::unordered_map<std::string_view, unsigned> index;
 };
@@ -62,6 +65,8 @@ public:
   /// The text to paste: namespace tlc within an anonymous one, device functions and host functions
   /// apart, because the emulator brings its own device functions.
   std::string deviceText() const;
+  /// Device functions that no runtime file holds, to be pasted in any case and after the others.
+  std::string generatedText() const;
   std::string hostText() const;
   /// What all emitted files of a program share: stands outside anonymous namespaces.
   std::string sharedText() const;
@@ -78,6 +83,7 @@ private:
 
   const RuntimeLibrary &library;
   std::unordered_set<unsigned> used;
+  std::map<std::string, std::string> products; ///< of warpgroups: name and text
 };
 
 } // namespace tlc::emit

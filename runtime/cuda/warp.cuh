@@ -92,19 +92,6 @@ TLC_DEVICE int find_nth_set(uint32_t mask, int base, int n) {
   return int(__fns(mask, unsigned(base), n));
 }
 
-//@ elect_one
-// True in one lane of a converged warp.
-TLC_DEVICE bool elect_one() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  uint32_t elected;
-  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}"
-               : "=r"(elected));
-  return elected != 0;
-#else
-  return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32 == 0;
-#endif
-}
-
 //@ warp_reduce_sum
 // The sum over each group of `Width` lanes, in all of them.
 template <int Width = 32, class T> TLC_DEVICE T warp_reduce_sum(T value TLC_AT) {

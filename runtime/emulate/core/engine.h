@@ -167,7 +167,9 @@ struct Warp {
     Site site;
     std::vector<Thread *> lanes;
   } gather;
-  int registers = 0;
+  // setmaxnreg: registers of a lane that it has and has asked for; 0: those of the launch
+  int registers = 0, registers_asked = 0;
+  u32 registers_pc = 0;
 };
 
 struct BlockBarrier {
@@ -193,11 +195,10 @@ struct MBarrier {
 };
 
 struct WgmmaOp {
-  int n = 0;
-  bool bf16 = false, trans_a = false, trans_b = false, from_registers = false;
-  int scale_d = 1;
+  WgmmaShape shape;
+  bool from_registers = false, accumulate = true;
   u64 desc_a = 0, desc_b = 0;
-  float *d[128];
+  void *d[128];
   const u32 *a[128];
   u32 group = 0, pc = 0;
   Clocks start;
@@ -219,6 +220,7 @@ struct Block {
   std::vector<Block *> *cluster = nullptr;
   std::vector<Thread *> threads;
   std::vector<Warp> warps;
+  std::vector<Thread *> waiting_for_registers;
   std::vector<Warpgroup> warpgroups;
   BlockBarrier barriers[16];
   std::map<Address, std::unique_ptr<MBarrier>> mbarriers;
@@ -283,8 +285,10 @@ u64 random_number();
 // shadow
 void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool nc = false);
 void access_atomic(Address at, size_t bytes, bool write, bool load, u32 pc);
+void access_reduction(const Actor &a, Address at, size_t bytes, u32 pc);
 void generic_access(Address at, size_t bytes, bool write, u32 pc);
 void settle_equal_store();
+void check_flights(const void *p, size_t bytes, u32 pc, const char *how);
 void touch_registers(const void *p, size_t bytes, u32 pc, const char *how);
 void mark_swizzle(Address at, size_t bytes, int swizzle);
 int swizzle_at(Address at);
@@ -299,7 +303,8 @@ std::string describe(Address at);
 std::string describe(const Thread *t);
 std::vector<Allocation> &allocations();
 
-const float *table(bool bf16); // all values of float16 or bfloat16
+const float *table(bool bf16);          // all values of float16 or bfloat16
+const float *small_table(Element kind); // all values of e4m3 or e5m2
 
 // sync
 void thread_exit(Thread *t);
@@ -311,6 +316,7 @@ void note_remote(Block *owner, u32 slot, u32 time, u32 pc);
 int64_t &seen_phase(Thread *t, Address bar);
 void meet_warp(const char *what, u32 mask, Site site, void *arg, void (*run)(Meeting &));
 void exit_checks(Block &b);
+void register_checks(Block &b);
 void queue_bulk(std::function<void()> run, u32 pc);
 void open_bulk(Thread *t);
 void forget_releases();

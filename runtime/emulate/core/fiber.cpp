@@ -290,8 +290,10 @@ int launch(const Launch &l, const std::function<void()> &body) {
   const u32 blocks = l.grid.x * l.grid.y * l.grid.z, threads = l.block.x * l.block.y * l.block.z;
   const u32 per_cluster = l.cluster.x * l.cluster.y * l.cluster.z;
   const u32 together = l.cooperative ? blocks : per_cluster;
+  const dim3_t clusters = {l.grid.x / l.cluster.x, l.grid.y / l.cluster.y, l.grid.z / l.cluster.z};
   if (threads == 0 || threads > 1024 || l.shared + kReserved > kArena - 16 * kReserved ||
-      blocks % per_cluster || together > u32(kArenas) || u64(together) * threads > u64(kStacks))
+      l.grid.x % l.cluster.x || l.grid.y % l.cluster.y || l.grid.z % l.cluster.z ||
+      per_cluster > 16 || together > u32(kArenas) || u64(together) * threads > u64(kStacks))
     return 1;
   std::vector<u32> order(blocks / together);
   for (u32 i = 0; i < order.size(); ++i)
@@ -302,8 +304,12 @@ int launch(const Launch &l, const std::function<void()> &body) {
   const int before = report_events();
   for (u32 o : order) {
     std::vector<u32> indices(together);
-    for (u32 i = 0; i < together; ++i)
-      indices[i] = o * together + i;
+    for (u32 i = 0; i < together; ++i) { // clusters one after the other
+      const dim3_t c = unlinear((o * together + i) / per_cluster, clusters),
+                   b = unlinear(i % per_cluster, l.cluster);
+      indices[i] = (c.x * l.cluster.x + b.x) +
+                   l.grid.x * ((c.y * l.cluster.y + b.y) + l.grid.y * (c.z * l.cluster.z + b.z));
+    }
     run_blocks(indices, per_cluster);
     if (report_events() > before)
       break;

@@ -170,51 +170,108 @@ cudaError_t emu_launch(const cudaLaunchConfig_t *c, const void *kernel,
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **f, unsigned,
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult *found) {
-  *f = std::strcmp(name, "cuTensorMapEncodeTiled")
-           ? nullptr
-           : reinterpret_cast<void *>(&cuTensorMapEncodeTiled);
+  *f = !std::strcmp(name, "cuTensorMapEncodeTiled")
+           ? reinterpret_cast<void *>(&cuTensorMapEncodeTiled)
+       : !std::strcmp(name, "cuTensorMapEncodeIm2col")
+           ? reinterpret_cast<void *>(&cuTensorMapEncodeIm2col)
+           : nullptr;
   if (found)
     *found = cudaDriverEntryPointSuccess;
   return *f ? cudaSuccess : cudaErrorInvalidValue;
 }
+
+// ---- tensor maps: the driver's rules (CUDA driver interface, "Tensor Map Object Management") ----
+namespace {
+struct Tensor {
+  CUtensorMapDataType type;
+  u32 rank;
+  void *base;
+  const cuuint64_t *dims, *strides;
+  CUtensorMapSwizzle swizzle;
+  CUtensorMapFloatOOBfill fill;
+};
+/// What both kinds of map share; why not, or null.
+const char *fill_in(TensorMap &m, const Tensor &t) {
+  static constexpr int kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+  if (u32(t.type) >= std::size(kBytes))
+    return "elements of this type are not emulated";
+  if (t.rank < 1 || t.rank > 5)
+    return "rank outside 1..5";
+  if (Address(t.base) % 16)
+    return "base not aligned to 16 bytes";
+  for (u32 i = 0; i < t.rank; ++i) {
+    if (t.dims[i] < 1 || t.dims[i] > 1ull << 32)
+      return "dimension outside 1..2^32";
+    m.dims[i] = u32(std::min<u64>(t.dims[i], 0xffffffff));
+    if (i && (t.strides[i - 1] % 16 || t.strides[i - 1] >= 1ull << 40))
+      return "stride not a multiple of 16 bytes below 2^40";
+    if (i)
+      m.strides[i - 1] = t.strides[i - 1];
+  }
+  m.base = Address(t.base), m.magic = kTensorMapMagic, m.rank = u8(t.rank), m.type = u8(t.type);
+  m.element_bytes = u8(kBytes[t.type]), m.swizzle = u8(t.swizzle), m.nan_fill = u8(t.fill);
+  return nullptr;
+}
+const char *fill_in_box(TensorMap &m, u32 i, u32 size, u32 most) {
+  m.box[i] = u16(size);
+  if (size < 1 || size > most)
+    return "box outside its limits";
+  const u32 bytes = size * m.element_bytes;
+  if (i == 0 && bytes % 16)
+    return "inner box not a multiple of 16 bytes";
+  if (i == 0 && m.swizzle && bytes > 16u << m.swizzle)
+    return "inner box wider than the swizzle";
+  return nullptr;
+}
+CUresult finish(CUtensorMap *map, const TensorMap &m, const char *why) {
+  if (why) {
+    std::fprintf(stderr, "emu: tensor map refused: %s\n", why);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memset(map, 0, sizeof *map);
+  std::memcpy(map, &m, sizeof m);
+  return CUDA_SUCCESS;
+}
+} // namespace
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
                                 void *base, const cuuint64_t *dims, const cuuint64_t *strides,
                                 const cuuint32_t *box, const cuuint32_t *element_strides,
                                 CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
-  static constexpr int kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
   TensorMap m{};
-  const char *why = nullptr;
-  const u32 bytes = u32(kBytes[type]),
-            span = swizzle == CU_TENSOR_MAP_SWIZZLE_NONE ? ~0u : 16u << swizzle;
-  if (rank < 1 || rank > 5)
-    why = "rank outside 1..5";
-  else if (Address(base) % 16)
-    why = "base not aligned to 16 bytes";
-  else if (box[0] * bytes % 16)
-    why = "inner box not a multiple of 16 bytes";
-  else if (box[0] * bytes > span)
-    why = "inner box wider than the swizzle";
-  for (u32 i = 0; i < rank && rank <= 5 && !why; ++i) {
-    if (box[i] < 1 || box[i] > 256)
-      why = "box outside 1..256";
-    else if (dims[i] < 1 || dims[i] > 0xffffffffull)
-      why = "dimension outside 1..2^32";
-    else if (element_strides[i] != 1)
+  const char *why = fill_in(m, {type, rank, base, dims, strides, swizzle, fill});
+  for (u32 i = 0; i < rank && !why; ++i) {
+    why = fill_in_box(m, i, box[i], 256);
+    if (!why && element_strides[i] != 1)
       why = "element strides are not emulated";
-    else if (i && strides[i - 1] % 16)
-      why = "stride not a multiple of 16 bytes";
-    m.dims[i] = u32(dims[i]), m.box[i] = u16(box[i]), m.element_strides[i] = 1;
-    if (i)
-      m.strides[i - 1] = strides[i - 1];
   }
-  if (why) {
-    std::fprintf(stderr, "emu: tensor map refused: %s\n", why);
-    return CUDA_ERROR_INVALID_VALUE;
+  return finish(map, m, why);
+}
+CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                                 void *base, const cuuint64_t *dims, const cuuint64_t *strides,
+                                 const int *lower, const int *upper, cuuint32_t channels,
+                                 cuuint32_t pixels, const cuuint32_t *element_strides,
+                                 CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  TensorMap m{};
+  const char *why =
+      rank < 3 ? "rank outside 3..5" : fill_in(m, {type, rank, base, dims, strides, swizzle, fill});
+  if (!why)
+    why = fill_in_box(m, 0, channels, 256);
+  if (!why)
+    why = fill_in_box(m, 1, pixels, 1024);
+  // Corners have 16, 8 or 5 bits by rank.
+  const int most = rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4;
+  m.im2col = 1;
+  for (u32 i = 0; i < rank && !why; ++i) {
+    if (element_strides[i] < 1 || element_strides[i] > 8)
+      why = "element stride outside 1..8";
+    m.step[i] = u8(element_strides[i]);
+    if (i + 2 >= rank)
+      continue;
+    if (lower[i] < -most || lower[i] >= most || upper[i] < -most || upper[i] >= most)
+      why = "corner outside its limits";
+    m.lower[i] = int16_t(lower[i]), m.upper[i] = int16_t(upper[i]);
   }
-  m.base = Address(base), m.magic = kTensorMapMagic, m.rank = u8(rank), m.type = u8(type),
-  m.element_bytes = u8(bytes), m.swizzle = u8(swizzle), m.nan_fill = u8(fill);
-  std::memset(map, 0, sizeof *map);
-  std::memcpy(map, &m, sizeof m);
-  return CUDA_SUCCESS;
+  return finish(map, m, why);
 }

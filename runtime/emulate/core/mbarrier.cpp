@@ -29,6 +29,17 @@ u32 to_shared(const void *p) {
   return u32(running->blocks[i]->rank) << 24 | u32((a - kSharedBase) % kArena);
 }
 u32 map_shared(u32 shared, u32 rank) { return (shared & 0xffffff) | rank << 24; }
+void *map_pointer(const void *shared, u32 rank, Site s) {
+  if (rank >= current->block->cluster->size()) {
+    const u32 pc = site_pc(s);
+    report("out-of-bounds",
+           format("block rank %u of a cluster of %zu: ", rank, current->block->cluster->size()) +
+               where(pc),
+           pc);
+    abandon();
+  }
+  return reinterpret_cast<void *>(shared_to_generic(map_shared(to_shared(shared), rank)));
+}
 
 MBarrier *find_barrier(u32 shared, const char *what, u32 pc, Block **owner) {
   Block *b;
@@ -147,15 +158,16 @@ void mbarrier_arrive(u32 bar, u32 count, int64_t expect, Site s) {
   try_complete(b);
 }
 // The phase a thread waits for is told from the parities of its own waits; a barrier that has gone
-// past that phase gives no meaning to the parity any more.
-void mbarrier_wait(u32 bar, u32 parity, Site s) {
+// past that phase gives no meaning to the parity any more. Nothing is remembered of a wait that did
+// not succeed: the same may be asked again.
+static MBarrier *asked_for(u32 bar, u32 parity, u32 pc) {
   Thread *t = current;
-  const u32 pc = site_pc(s);
   MBarrier *b = find_barrier(bar, "wait", pc);
   use_barrier(b, t, false, pc);
-  auto [it, fresh] = t->phases_seen.try_emplace(b->at, parity & 1 ? -1 : 0);
-  int64_t wanted = it->second;
-  if (!fresh) {
+  auto it = t->phases_seen.find(b->at);
+  int64_t wanted = parity & 1 ? -1 : 0;
+  if (it != t->phases_seen.end()) {
+    wanted = it->second;
     if (((wanted & 1) != 0) != ((parity & 1) != 0))
       ++wanted;
     else if (b->phase - 1 > wanted)
@@ -169,15 +181,33 @@ void mbarrier_wait(u32 bar, u32 parity, Site s) {
                   (long long)(b->phase - 1)) +
                where(pc),
            pc);
-  it->second = wanted;
-  while ((b->phase & 1) == int64_t(parity & 1)) {
+  t->phases_seen[b->at] = wanted;
+  return b;
+}
+static bool over(const MBarrier *b, u32 parity) { return (b->phase & 1) != int64_t(parity & 1); }
+void mbarrier_wait(u32 bar, u32 parity, Site s) {
+  Thread *t = current;
+  const u32 pc = site_pc(s);
+  MBarrier *b = asked_for(bar, parity, pc);
+  while (!over(b, parity)) {
     b->waiting.push_back(t);
     park(pc, "parity %d", int(parity), 0, 0, b->at);
   }
   t->c.join(b->done);
 }
+bool mbarrier_try_wait(u32 bar, u32 parity, Site s) {
+  const u32 pc = site_pc(s);
+  MBarrier *b = asked_for(bar, parity, pc);
+  if (!over(b, parity))
+    yield_spinning(pc);
+  if (!over(b, parity))
+    return false;
+  current->c.join(b->done);
+  return true;
+}
 
 void exit_checks(Block &b) {
+  register_checks(b);
   Clock all;
   for (Thread *t : b.threads)
     all.join(t->c.g);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine.h"
+#include "elements.h"
 #include "tensor_map.h"
 
 namespace emu {
@@ -12,12 +12,13 @@ struct Operand { // shared-memory matrix operand, decoded
   u64 lbo, sbo;
   int swizzle; // as in TensorMap
   bool mn_major;
-  // 16-byte unit that holds 8 elements: K-major (row mn, k unit), MN-major (k row, mn unit)
+  // A 16-byte unit: K-major the k-th along k of row mn, MN-major the 8 elements from mn on of row
+  // k.
   Address unit(int mn, int k) const {
     const u64 width = u64(16) << swizzle; // bytes of an atom's row: 16, 32, 64, 128
     u64 o;
     if (!mn_major) {
-      o = u64(mn / 8) * sbo + u64(mn % 8) * width + (swizzle ? u64(k) * 2 : u64(k / 8) * lbo);
+      o = u64(mn / 8) * sbo + u64(mn % 8) * width + u64(k) * (swizzle ? 16 : lbo);
     } else {
       const u64 across = width / 2;
       if (swizzle)
@@ -49,87 +50,115 @@ static Operand decode(u64 desc, bool mn_major, Block *b, const char *which, u32 
   return o;
 }
 
-template <bool kMnMajor>
-static void fetch(const Operand &o, int mn_count, float *out, const float *f, const Actor &a,
-                  u32 pc) {
-  // out[k][mn] for B (mn_count columns), stored k-major rows of mn_count
+/// Reads an operand's `k` x `count` elements: out[k][mn].
+template <class T> struct Fetch {
+  const Operand &operand;
+  const Actor &actor;
+  Element kind;
+  u32 pc;
   bool mixed = false;
-  auto read = [&](Address at, u16 *e) {
-    access(a, at, 16, false, pc);
+
+  void unit(Address at, u8 *bytes) {
+    access(actor, at, 16, false, pc);
     if (settings.checks && !mixed && device_address(at)) {
       const int written = swizzle_at(at);
-      if (written >= 0 && written != o.swizzle) {
+      if (written >= 0 && written != operand.swizzle) {
         mixed = true;
         report("swizzle",
                format("wgmma reads %s with %d-byte swizzle, TMA wrote it with %d-byte swizzle: ",
-                      describe(at).c_str(), o.swizzle ? 16 << o.swizzle : 0,
+                      describe(at).c_str(), operand.swizzle ? 16 << operand.swizzle : 0,
                       written ? 16 << written : 0) +
                    where(pc),
                pc);
       }
     }
-    std::memcpy(e, reinterpret_cast<void *>(at), 16);
-  };
-  u16 e[8];
-  if constexpr (!kMnMajor) {
-    for (int mn = 0; mn < mn_count; ++mn)
-      for (int k = 0; k < 16; k += 8) {
-        read(o.unit(mn, k), e);
-        for (int i = 0; i < 8; ++i)
-          out[(k + i) * mn_count + mn] = f[e[i]];
-      }
-  } else {
-    for (int k = 0; k < 16; ++k)
-      for (int mn = 0; mn < mn_count; mn += 8) {
-        read(o.unit(mn, k), e);
-        for (int i = 0; i < 8; ++i)
-          out[k * mn_count + mn + i] = f[e[i]];
+    if (device_address(at))
+      std::memcpy(bytes, reinterpret_cast<void *>(at), 16);
+  }
+  void run(int k, int count, T *out) {
+    const int together = 128 / bits_of(kind); // elements of a unit
+    const bool mn = operand.mn_major;
+    u8 bytes[16] = {};
+    for (int row = 0; row < (mn ? k : count); ++row)
+      for (int first = 0; first < (mn ? count : k); first += together) {
+        unit(mn ? operand.unit(first, row) : operand.unit(row, first / together), bytes);
+        for (int i = 0; i < together; ++i) {
+          const int across = first + i;
+          out[mn ? row * count + across : across * count + row] = element<T>(bytes, i, kind);
+        }
       }
   }
-}
+};
 
-#if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target_clones("avx2", "default")))
-#endif
-static void
-multiply(float *d, const float *a, const float *b, int n) { // d[64][n] += a[16][64]^T b[16][n]
+/// d[64][n] += a[k][64]^T b[k][n]
+template <class T>
+__attribute__((always_inline)) inline void multiply_by(T *d, const T *a, const T *b, int n, int k) {
   for (int m = 0; m < 64; ++m)
-    for (int k = 0; k < 16; ++k) {
-      const float x = a[k * 64 + m];
-      float *row = d + m * n;
-      const float *col = b + k * n;
+    for (int i = 0; i < k; ++i) {
+      const T x = a[i * 64 + m];
+      T *row = d + m * n;
+      const T *col = b + i * n;
       for (int j = 0; j < n; ++j)
         row[j] += x * col[j];
     }
 }
+#if defined(__x86_64__) && defined(__GNUC__)
+#define EMU_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define EMU_CLONES
+#endif
+EMU_CLONES static void multiply(float *d, const float *a, const float *b, int n, int k) {
+  multiply_by(d, a, b, n, k);
+}
+EMU_CLONES static void multiply(u32 *d, const u32 *a, const u32 *b, int n, int k) {
+  multiply_by(d, a, b, n, k); // wraps
+}
 
-static void run_wgmma(Block *b, Warpgroup &w, WgmmaOp &op) {
-  const float *f = table(op.bf16);
-  static float A[16 * 64], B[16 * 256], D[64 * 256];
+/// Sums in T: float, or unsigned for integers.
+template <class T> static void run_as(Block *b, Warpgroup &w, WgmmaOp &op) {
+  static T A[32 * 64], B[32 * 256], D[64 * 256];
+  const WgmmaShape &s = op.shape;
   const Actor actor{epoch(running->id, w.slot, op.group + 1), &op.start.g, &op.start.v, true,
                     "wgmma"};
   if (op.from_registers) {
+    // Register i of a thread: row t / 4 of its warp's 16 (+ 8 if i is odd), neighbours along k.
+    const int together = 32 / bits_of(s.a);
     for (int t = 0; t < 128; ++t)
       for (int i = 0; i < 4; ++i)
-        for (int k = 0; k < 2; ++k)
-          A[(t % 4 * 2 + k + i / 2 * 8) * 64 + t / 32 * 16 + t % 32 / 4 + i % 2 * 8] =
-              f[op.a[t][i] >> 16 * k & 0xffff];
+        for (int j = 0; j < together; ++j)
+          A[((i / 2 * 4 + t % 4) * together + j) * 64 + t / 32 * 16 + t % 32 / 4 + i % 2 * 8] =
+              element<T>(op.a[t] + i, j, s.a);
   } else {
-    const Operand a = decode(op.desc_a, op.trans_a, b, "wgmma's A", op.pc);
-    op.trans_a ? fetch<true>(a, 64, A, f, actor, op.pc) : fetch<false>(a, 64, A, f, actor, op.pc);
+    const Operand a = decode(op.desc_a, s.trans_a, b, "wgmma's A", op.pc);
+    Fetch<T>{a, actor, s.a, op.pc}.run(s.k, 64, A);
   }
-  const Operand o = decode(op.desc_b, op.trans_b, b, "wgmma's B", op.pc);
-  op.trans_b ? fetch<true>(o, op.n, B, f, actor, op.pc) : fetch<false>(o, op.n, B, f, actor, op.pc);
-  const int n = op.n;
+  const Operand right = decode(op.desc_b, s.trans_b, b, "wgmma's B", op.pc);
+  Fetch<T>{right, actor, s.b, op.pc}.run(s.k, s.n, B);
+  // Sum i of a thread: row t / 4 of its warp's 16 (+ 8), 8 columns from i / 4 * 8 on.
+  const auto place = [&](int t, int i) {
+    return (t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8) * s.n + i / 4 * 8 + t % 4 * 2 + i % 2;
+  };
+  const bool half = s.c == Element::f16;
   for (int t = 0; t < 128; ++t)
-    for (int i = 0; i < n / 2; ++i)
-      D[(t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8) * n + i / 4 * 8 + t % 4 * 2 + i % 2] =
-          op.scale_d ? op.d[t][i] : 0.f;
-  multiply(D, A, B, n);
+    for (int i = 0; i < s.n / 2; ++i) {
+      T &sum = D[place(t, i)];
+      if (!op.accumulate)
+        sum = 0;
+      else if (half)
+        sum = element<T>(op.d[t], i, Element::f16);
+      else
+        sum = static_cast<T *>(op.d[t])[i];
+    }
+  multiply(D, A, B, s.n, s.k);
   for (int t = 0; t < 128; ++t)
-    for (int i = 0; i < n / 2; ++i)
-      op.d[t][i] =
-          D[(t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8) * n + i / 4 * 8 + t % 4 * 2 + i % 2];
+    for (int i = 0; i < s.n / 2; ++i)
+      if (half)
+        static_cast<u16 *>(op.d[t])[i] = float_to_half(float(D[place(t, i)]));
+      else
+        static_cast<T *>(op.d[t])[i] = D[place(t, i)];
+}
+static void run_wgmma(Block *b, Warpgroup &w, WgmmaOp &op) {
+  op.shape.c == Element::s32 ? run_as<u32>(b, w, op) : run_as<float>(b, w, op);
 }
 
 static Warpgroup &group_of(Thread *t) { return t->block->warpgroups[size_t(t->warp / 4)]; }
@@ -189,8 +218,11 @@ static void take_off(Thread *t, const void *p, size_t bytes, u32 pc, const char 
     }
   t->flights.push_back({lo, hi, t->commits, pc});
 }
-void wgmma(float *d, int n, u64 desc_a, const u32 *a, u64 desc_b, int scale_d, bool bf16,
-           bool trans_a, bool trans_b, Site s) {
+void wgmma_pin(const void *registers, size_t bytes, Site s) {
+  check_flights(registers, bytes, site_pc(s), "use");
+}
+void wgmma(const WgmmaShape &shape, void *d, u64 desc_a, const u32 *a, u64 desc_b, bool accumulate,
+           Site s) {
   Thread *t = current;
   Warpgroup &w = group_of(t);
   const u32 pc = site_pc(s);
@@ -209,9 +241,8 @@ void wgmma(float *d, int n, u64 desc_a, const u32 *a, u64 desc_b, int scale_d, b
     w.gathering = std::make_unique<WgmmaOp>();
     w.site = s, w.arrived = 0;
     auto &op = *w.gathering;
-    op.n = n, op.bf16 = bf16, op.trans_a = trans_a, op.trans_b = trans_b,
-    op.from_registers = a != nullptr;
-    op.scale_d = scale_d, op.desc_a = desc_a, op.desc_b = desc_b, op.group = t->commits, op.pc = pc;
+    op.shape = shape, op.from_registers = a != nullptr, op.accumulate = accumulate;
+    op.desc_a = desc_a, op.desc_b = desc_b, op.group = t->commits, op.pc = pc;
   } else if (w.site.line != s.line || std::strcmp(w.site.file, s.file) ||
              w.gathering->group != t->commits) {
     report("collective",
@@ -220,13 +251,13 @@ void wgmma(float *d, int n, u64 desc_a, const u32 *a, u64 desc_b, int scale_d, b
            pc, w.gathering->pc);
     abandon();
   } else if (w.gathering->desc_a != desc_a || w.gathering->desc_b != desc_b ||
-             w.gathering->scale_d != scale_d) {
+             w.gathering->accumulate != accumulate) {
     report("collective",
            format("lanes of warpgroup %d give wgmma different descriptors: ", t->warp / 4) +
                where(pc),
            pc);
   }
-  take_off(t, d, size_t(n) * 2, pc, "accumulators");
+  take_off(t, d, size_t(shape.n) / 2 * (shape.c == Element::f16 ? 2 : 4), pc, "accumulators");
   if (a)
     take_off(t, a, 16, pc, "A registers");
   const int lane = t->linear % 128;

@@ -369,6 +369,13 @@ void access_atomic(Address at, size_t bytes, bool write, bool load, u32 pc) {
   a.e |= 1;
   walk(a, at, bytes, write, true, pc, false);
 }
+void access_reduction(const Actor &a, Address at, size_t bytes, u32 pc) {
+  if (!settings.checks || !device_address(at))
+    return;
+  Actor atomic = a;
+  atomic.e |= 1;
+  walk(atomic, at, bytes, true, true, pc, false);
+}
 u64 stores = 0;
 void generic_access(Address at, size_t bytes, bool write, u32 pc) {
   settle_equal_store();
@@ -393,20 +400,26 @@ void generic_access(Address at, size_t bytes, bool write, u32 pc) {
 
 // Registers are arrays on the fiber's stack. A touch while an asynchronous product uses them is an
 // error at once; otherwise it is dated, so that the next product can ask for its fence.
+void check_flights(const void *p, size_t bytes, u32 pc, const char *how) {
+  Thread *t = current;
+  const Address at = Address(p);
+  if (at >= t->flight_hi || at + bytes <= t->flight_lo)
+    return;
+  for (const Flight &f : t->flights)
+    if (at < f.hi && at + bytes > f.lo) {
+      report("in-flight",
+             format("%s of a register of %s at ", how, describe(t).c_str()) + where(pc) +
+                 " while the wgmma issued at " + where(f.pc) + " may still use it",
+             pc, f.pc);
+      return;
+    }
+}
 void touch_registers(const void *p, size_t bytes, u32 pc, const char *how) {
   Thread *t = current;
   const Address at = Address(p);
   if (at - t->stack >= kStackBytes)
     return;
-  if (at < t->flight_hi && at + bytes > t->flight_lo)
-    for (const Flight &f : t->flights)
-      if (at < f.hi && at + bytes > f.lo) {
-        report("in-flight",
-               format("%s of a register of %s at ", how, describe(t).c_str()) + where(pc) +
-                   " while the wgmma issued at " + where(f.pc) + " may still use it",
-               pc, f.pc);
-        break;
-      }
+  check_flights(p, bytes, pc, how);
   u32 *touched = reinterpret_cast<u32 *>(kTouchBase + ((at - kStackBase) & ~Address(3)));
   for (size_t i = 0; i < (bytes + 3) / 4; ++i)
     touched[i] = t->fence_epoch;

@@ -1,53 +1,104 @@
 // Tensor-map copies in both directions, and plain bulk copies.
 #include <algorithm>
+#include <array>
 
 #include "engine.h"
 #include "tensor_map.h"
 
 namespace emu {
-static const TensorMap &open_map(const void *p, int rank, u32 pc) {
+static const TensorMap &open_map(const void *p, u32 pc) {
   auto &m = *static_cast<const TensorMap *>(p);
   if (Address(p) % 64 || m.magic != kTensorMapMagic) {
     report("tensor-map", "not a tensor map, or not aligned to 64 bytes: " + where(pc), pc);
     abandon();
   }
-  if (m.rank != rank) {
+  return m;
+}
+static TensorMap open_map(const void *p, const Box &box, u32 pc) {
+  const TensorMap &m = open_map(p, pc);
+  if (m.rank != box.rank) {
     report("tensor-map",
-           format("a map of %d dimensions used with %d coordinates: ", m.rank, rank) + where(pc),
+           format("a map of %d dimensions used with %d coordinates: ", m.rank, box.rank) +
+               where(pc),
+           pc);
+    abandon();
+  }
+  if (m.im2col != (box.offsets != nullptr)) {
+    report("tensor-map",
+           format("a map of %s used for a copy of %s: ", m.im2col ? "pixels" : "boxes",
+                  box.offsets ? "pixels" : "boxes") +
+               where(pc),
            pc);
     abandon();
   }
   return m;
 }
+void tma_prefetch(const void *map, Site s) { open_map(map, site_pc(s)); }
 
-// Calls row(shared offset, coordinates in bounds, global address, first element in bounds, count)
-// for each innermost line of the box.
-template <class F> static void for_lines(const TensorMap &m, const int *at, F line) {
-  int64_t i[5] = {};
-  const int inner = m.box[0];
-  for (u64 n = 0;; ++n) {
-    bool in = true;
-    u64 address = m.base;
+/// Where a copy begins; kept until it is done.
+struct Origin {
+  std::array<int, 5> at{}, offset{};
+  explicit Origin(const Box &box) {
+    std::copy(box.at, box.at + box.rank, at.begin());
+    if (box.offsets)
+      std::copy(box.offsets, box.offsets + box.rank - 2, offset.begin());
+  }
+};
+/// One innermost line of a box: so many of its bytes, from `skip` on, lie in the tensor.
+struct Line {
+  u64 offset, address, skip, bytes;
+};
+
+/// The innermost line at coordinates `c` of dimensions 1 and up.
+static Line line_at(const TensorMap &m, u64 number, int first, const int64_t *c) {
+  bool in = true;
+  u64 address = m.base;
+  for (int d = 1; d < m.rank; ++d) {
+    in = in && c[d] >= 0 && c[d] < int64_t(m.dims[d]);
+    address += u64(c[d]) * m.strides[d - 1];
+  }
+  const int64_t from = std::max<int64_t>(0, -int64_t(first)),
+                to = std::min<int64_t>(m.box[0], int64_t(m.dims[0]) - first);
+  return {number * m.box[0] * m.element_bytes, address + u64((first + from) * m.element_bytes),
+          u64(from) * m.element_bytes,
+          in ? u64(std::max<int64_t>(0, to - from)) * m.element_bytes : 0};
+}
+/// A box of pixels: base pixels follow each other along w, then h and d within their corners, then
+/// n; what is copied of each lies `offset` further on.
+template <class F> static void for_pixels(const TensorMap &m, const Origin &o, F use) {
+  int64_t base[5], c[5];
+  for (int d = 0; d < m.rank; ++d)
+    base[d] = o.at[size_t(d)];
+  for (u64 pixel = 0; pixel < m.box[1]; ++pixel) {
+    for (int d = 1; d < m.rank; ++d)
+      c[d] = base[d] + (d < m.rank - 1 ? o.offset[size_t(d - 1)] : 0);
+    use(line_at(m, pixel, o.at[0], c));
     for (int d = 1; d < m.rank; ++d) {
-      const int64_t c = at[d] + i[d];
-      in = in && c >= 0 && c < int64_t(m.dims[d]);
-      address += u64(c) * m.strides[d - 1];
+      base[d] += m.step[d];
+      if (d == m.rank - 1 || base[d] <= int64_t(m.dims[d]) - 1 + m.upper[d - 1])
+        break;
+      base[d] = m.lower[d - 1];
     }
-    const int64_t first = std::max<int64_t>(0, -int64_t(at[0])),
-                  last = std::min<int64_t>(inner, int64_t(m.dims[0]) - at[0]);
-    const int64_t count = in ? std::max<int64_t>(0, last - first) : 0;
-    line(n * u64(inner) * m.element_bytes, address + u64((at[0] + first) * m.element_bytes),
-         u64(first) * m.element_bytes, u64(count) * m.element_bytes);
+  }
+}
+template <class F> static void for_lines(const TensorMap &m, const Origin &o, F use) {
+  if (m.im2col)
+    return for_pixels(m, o, use);
+  int64_t c[5];
+  for (int d = 0; d < m.rank; ++d)
+    c[d] = o.at[size_t(d)];
+  for (u64 n = 0;; ++n) {
+    use(line_at(m, n, o.at[0], c));
     int d = 1;
-    for (; d < m.rank && ++i[d] == m.box[d]; ++d)
-      i[d] = 0;
+    for (; d < m.rank && ++c[d] == o.at[size_t(d)] + m.box[d]; ++d)
+      c[d] = o.at[size_t(d)];
     if (d >= m.rank)
       return;
   }
 }
 static u64 box_bytes(const TensorMap &m) {
   u64 n = m.element_bytes;
-  for (int d = 0; d < m.rank; ++d)
+  for (int d = 0; d < (m.im2col ? 2 : m.rank); ++d)
     n *= m.box[d];
   return n;
 }
@@ -67,21 +118,38 @@ static void check_tile(const TensorMap &m, u32 shared, const char *what, u32 pc)
            pc);
 }
 
-void tma_load(u32 dst, const void *map, u32 bar, int rank, const int *at, int mask, Site s) {
-  Thread *t = current;
-  const u32 pc = site_pc(s);
-  const TensorMap m = open_map(map, rank, pc);
-  check_tile(m, dst, "TMA load", pc);
-  std::array<int, 5> origin{};
-  std::copy(at, at + rank, origin.begin());
-  auto start = std::make_shared<Clocks>(t->c);
-  t->tick();
-  const u32 own = u32(t->block->rank);
-  std::vector<std::pair<u32, MBarrier *>> targets;
-  for (u32 r = 0; r < t->block->cluster->size(); ++r) {
-    if (mask < 0 ? r != own : !(mask >> r & 1))
+static void load_line(const TensorMap &m, const Line &line, Address to, const Actor &a, u32 pc) {
+  const u64 width = u64(m.box[0]) * m.element_bytes;
+  u8 buffer[4096] = {};
+  if (m.nan_fill)
+    for (u64 i = 0; i + 1 < width; i += 2)
+      buffer[i] = 0xff, buffer[i + 1] = 0x7f;
+  if (line.bytes) {
+    access(a, line.address, line.bytes, false, pc);
+    if (device_address(line.address))
+      std::memcpy(buffer + line.skip, reinterpret_cast<void *>(line.address), line.bytes);
+  }
+  for (u64 i = 0; i < width; i += 16) {
+    const Address unit = swizzled(to + line.offset + i, m.swizzle);
+    access(a, unit, 16, true, pc);
+    if (!device_address(unit))
       continue;
-    const u32 d = mask < 0 ? dst : map_shared(dst, r), b = mask < 0 ? bar : map_shared(bar, r);
+    std::memcpy(reinterpret_cast<void *>(unit), buffer + i, 16);
+    mark_swizzle(unit, 16, m.swizzle);
+  }
+}
+/// A block that receives a box, and its barrier.
+struct Target {
+  u32 shared;
+  MBarrier *barrier;
+};
+static std::vector<Target> targets_of(u32 dst, u32 bar, int blocks, u32 pc) {
+  Thread *t = current;
+  std::vector<Target> targets;
+  for (u32 r = 0; r < t->block->cluster->size(); ++r) {
+    if (blocks < 0 ? r != u32(t->block->rank) : !(blocks >> r & 1))
+      continue;
+    const u32 d = blocks < 0 ? dst : map_shared(dst, r), b = blocks < 0 ? bar : map_shared(bar, r);
     Block *owner;
     MBarrier *mb = find_barrier(b, "TMA load", pc, &owner);
     use_barrier(mb, t, true, pc);
@@ -93,45 +161,81 @@ void tma_load(u32 dst, const void *map, u32 bar, int rank, const int *at, int ma
              pc);
     targets.push_back({d, mb});
   }
-  if (mask >= 0 && mask >> t->block->cluster->size())
+  if (blocks >= 0 && blocks >> t->block->cluster->size())
     report("out-of-bounds",
-           format("multicast mask %x names blocks outside the cluster: ", mask) + where(pc), pc);
-  for (auto &[d, mb] : targets) {
-    const Address to = shared_to_generic(d);
-    MBarrier *bar_now = mb;
-    post([=, origin = origin] {
-      const Actor a{epoch(running->id, bar_now->slot, u64(bar_now->phase + 1)), &start->g,
+           format("multicast mask %x names blocks outside the cluster: ", blocks) + where(pc), pc);
+  return targets;
+}
+void tma_load(u32 dst, const void *map, u32 bar, const Box &box, Site s) {
+  Thread *t = current;
+  const u32 pc = site_pc(s);
+  const TensorMap m = open_map(map, box, pc);
+  check_tile(m, dst, "TMA load", pc);
+  const Origin origin(box);
+  auto start = std::make_shared<Clocks>(t->c);
+  t->tick();
+  for (const Target &target : targets_of(dst, bar, box.blocks, pc)) {
+    const Address to = shared_to_generic(target.shared);
+    MBarrier *barrier = target.barrier;
+    post([=] {
+      const Actor a{epoch(running->id, barrier->slot, u64(barrier->phase + 1)), &start->g,
                     &start->v, true, "a TMA load"};
-      for_lines(m, origin.data(), [&](u64 offset, u64 from, u64 skip, u64 bytes) {
-        const u64 line = u64(m.box[0]) * m.element_bytes;
-        if (bytes)
-          access(a, from, bytes, false, pc);
-        u8 buffer[4096];
-        std::memset(buffer, 0, line);
-        if (m.nan_fill)
-          for (u64 i = 0; i + 1 < line; i += 2)
-            buffer[i] = 0xff, buffer[i + 1] = 0x7f;
-        if (bytes && device_address(from))
-          std::memcpy(buffer + skip, reinterpret_cast<void *>(from), bytes);
-        for (u64 i = 0; i < line; i += 16) {
-          const Address unit = swizzled(to + offset + i, m.swizzle);
-          access(a, unit, 16, true, pc);
-          std::memcpy(reinterpret_cast<void *>(unit), buffer + i, 16);
-          mark_swizzle(unit, 16, m.swizzle);
-        }
-      });
-      complete_bytes(bar_now, int64_t(box_bytes(m)));
+      for_lines(m, origin, [&](const Line &line) { load_line(m, line, to, a, pc); });
+      complete_bytes(barrier, int64_t(box_bytes(m)));
     });
   }
 }
 
-void tma_store(const void *map, u32 src, int rank, const int *at, Site s) {
+template <class T> static void add_as(void *to, const void *more, u64 bytes) {
+  for (u64 i = 0; i < bytes; i += sizeof(T)) {
+    T a, b;
+    std::memcpy(&a, static_cast<u8 *>(to) + i, sizeof(T));
+    std::memcpy(&b, static_cast<const u8 *>(more) + i, sizeof(T));
+    a = T(a + b);
+    std::memcpy(static_cast<u8 *>(to) + i, &a, sizeof(T));
+  }
+}
+static void add_halves(void *to, const void *more, u64 bytes, bool bf16) {
+  const float *value = table(bf16);
+  for (u64 i = 0; i < bytes; i += 2) {
+    u16 a, b;
+    std::memcpy(&a, static_cast<u8 *>(to) + i, 2);
+    std::memcpy(&b, static_cast<const u8 *>(more) + i, 2);
+    const float sum = value[a] + value[b];
+    a = bf16 ? float_to_bf16(sum) : float_to_half(sum);
+    std::memcpy(static_cast<u8 *>(to) + i, &a, 2);
+  }
+}
+/// Adds elements of a CUtensorMapDataType; false if the hardware has no such addition.
+static bool add_elements(int type, void *to, const void *more, u64 bytes) {
+  switch (type) {
+  case 2:
+  case 3:
+    return add_as<u32>(to, more, bytes), true;
+  case 4:
+  case 5:
+    return add_as<u64>(to, more, bytes), true;
+  case 6:
+  case 9:
+    return add_halves(to, more, bytes, type == 9), true;
+  case 7:
+    return add_as<float>(to, more, bytes), true;
+  case 8:
+    return add_as<double>(to, more, bytes), true;
+  default:
+    return false;
+  }
+}
+
+void tma_store(const void *map, u32 src, const Box &box, bool add, Site s) {
   Thread *t = current;
   const u32 pc = site_pc(s);
-  const TensorMap m = open_map(map, rank, pc);
-  check_tile(m, src, "TMA store", pc);
-  std::array<int, 5> origin{};
-  std::copy(at, at + rank, origin.begin());
+  const TensorMap m = open_map(map, box, pc);
+  const char *what = add ? "a TMA reduction" : "a TMA store";
+  check_tile(m, src, add ? "TMA reduction" : "TMA store", pc);
+  if (add && !add_elements(m.type, nullptr, nullptr, 0))
+    report("tensor-map", "elements of this type cannot be added: " + where(pc), pc);
+  const Origin origin(box);
   open_bulk(t);
   auto start = std::make_shared<Clocks>(t->c);
   const Address from = shared_to_generic(src);
@@ -139,32 +243,43 @@ void tma_store(const void *map, u32 src, int rank, const int *at, Site s) {
               writes = epoch(running->id, t->bulk.write_slot, t->bulk.commits + 1);
   queue_bulk(
       [=] {
-        const Actor r{reads, &start->g, &start->v, true, "a TMA store"},
-            w{writes, &start->g, &start->v, true, "a TMA store"};
-        for_lines(m, origin.data(), [&](u64 offset, u64 to, u64 skip, u64 bytes) {
-          if (!bytes)
+        const Actor r{reads, &start->g, &start->v, true, what},
+            w{writes, &start->g, &start->v, true, what};
+        for_lines(m, origin, [&](const Line &line) {
+          if (!line.bytes)
             return;
+          const u64 end = line.skip + line.bytes;
           u8 buffer[4096];
-          for (u64 i = skip & ~u64(15); i < skip + bytes; i += 16) {
-            const Address unit = swizzled(from + offset + i, m.swizzle);
-            const u64 lo = std::max(i, skip), hi = std::min(i + 16, skip + bytes);
+          for (u64 i = line.skip & ~u64(15); i < end; i += 16) {
+            const Address unit = swizzled(from + line.offset + i, m.swizzle);
+            const u64 lo = std::max(i, line.skip), hi = std::min(i + 16, end);
             access(r, unit + (lo - i), hi - lo, false, pc);
-            std::memcpy(buffer + i, reinterpret_cast<void *>(unit), 16);
+            if (device_address(unit))
+              std::memcpy(buffer + i, reinterpret_cast<void *>(unit), 16);
           }
-          access(w, to, bytes, true, pc);
-          if (device_address(to))
-            std::memcpy(reinterpret_cast<void *>(to), buffer + skip, bytes);
+          add ? access_reduction(w, line.address, line.bytes, pc)
+              : access(w, line.address, line.bytes, true, pc);
+          if (!device_address(line.address))
+            return;
+          void *to = reinterpret_cast<void *>(line.address);
+          if (add)
+            add_elements(m.type, to, buffer + line.skip, line.bytes);
+          else
+            std::memcpy(to, buffer + line.skip, line.bytes);
         });
       },
       pc);
 }
 
+static void check_bulk(u32 shared, const void *global, u32 bytes, u32 pc) {
+  if (shared % 16 || Address(global) % 16 || bytes % 16)
+    report("misaligned", format("bulk copy of %u bytes needs multiples of 16: ", bytes) + where(pc),
+           pc);
+}
 void bulk_load(u32 dst, const void *src, u32 bytes, u32 bar, Site s) {
   Thread *t = current;
   const u32 pc = site_pc(s);
-  if (dst % 16 || Address(src) % 16 || bytes % 16)
-    report("misaligned", format("bulk copy of %u bytes needs multiples of 16: ", bytes) + where(pc),
-           pc);
+  check_bulk(dst, src, bytes, pc);
   MBarrier *mb = find_barrier(bar, "bulk load", pc);
   use_barrier(mb, t, true, pc);
   auto start = std::make_shared<Clocks>(t->c);
@@ -183,9 +298,7 @@ void bulk_load(u32 dst, const void *src, u32 bytes, u32 bar, Site s) {
 void bulk_store(void *dst, u32 src, u32 bytes, Site s) {
   Thread *t = current;
   const u32 pc = site_pc(s);
-  if (src % 16 || Address(dst) % 16 || bytes % 16)
-    report("misaligned", format("bulk copy of %u bytes needs multiples of 16: ", bytes) + where(pc),
-           pc);
+  check_bulk(src, dst, bytes, pc);
   open_bulk(t);
   auto start = std::make_shared<Clocks>(t->c);
   const Address from = shared_to_generic(src), to = Address(dst);

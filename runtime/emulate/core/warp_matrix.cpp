@@ -1,5 +1,5 @@
 // Matrix instructions of a warp: ldmatrix, stmatrix, mma.sync.
-#include "engine.h"
+#include "elements.h"
 
 namespace emu {
 // ---- warp matrices: lane l's address is row l % 8 of matrix l / 8 ----
@@ -77,68 +77,6 @@ void stmatrix(const u32 *in, int count, bool trans, u32 at, Site s) {
 // as many on; the next registers go on 4 times as many further. The sum's are columns 2 (l % 4) and
 // the next.
 namespace {
-int bits_of(Element e) {
-  switch (e) {
-  case Element::f16:
-  case Element::bf16:
-    return 16;
-  case Element::f64:
-    return 64;
-  case Element::e4m3:
-  case Element::e5m2:
-  case Element::s8:
-  case Element::u8:
-    return 8;
-  case Element::s4:
-  case Element::u4:
-    return 4;
-  default:
-    return 32;
-  }
-}
-float small_value(u32 bits, int exponent_bits, int mantissa_bits, bool ieee) {
-  const u32 mantissa = bits & ((1u << mantissa_bits) - 1);
-  const u32 exponent = bits >> mantissa_bits & ((1u << exponent_bits) - 1);
-  const bool top = exponent == (1u << exponent_bits) - 1;
-  const float sign = bits >> (exponent_bits + mantissa_bits) & 1 ? -1.0f : 1.0f;
-  if (top && (ieee || mantissa == (1u << mantissa_bits) - 1))
-    return mantissa ? __builtin_nanf("") : sign * __builtin_inff();
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  const float fraction = float(mantissa) / float(1 << mantissa_bits) + (exponent ? 1.0f : 0.0f);
-  return sign * __builtin_ldexpf(fraction, int(exponent ? exponent : 1) - bias);
-}
-template <class T> T element(const void *fragment, int i, Element e) {
-  const auto *bytes = static_cast<const u8 *>(fragment);
-  u16 half;
-  u32 word;
-  double wide;
-  switch (e) {
-  case Element::f16:
-  case Element::bf16:
-    std::memcpy(&half, bytes + 2 * i, 2);
-    return T(table(e == Element::bf16)[half]);
-  case Element::tf32: // the low 13 bits are not looked at
-    std::memcpy(&word, bytes + 4 * i, 4);
-    return T(__builtin_bit_cast(float, word & 0xffffe000));
-  case Element::f64:
-    std::memcpy(&wide, bytes + 8 * i, 8);
-    return T(wide);
-  case Element::e4m3:
-    return T(small_value(bytes[i], 4, 3, false));
-  case Element::e5m2:
-    return T(small_value(bytes[i], 5, 2, true));
-  case Element::s8:
-    return T(int8_t(bytes[i]));
-  case Element::u8:
-    return T(bytes[i]);
-  case Element::s4:
-    return T(int8_t(u8(bytes[i / 2] >> 4 * (i % 2)) << 4) >> 4);
-  case Element::u4:
-    return T(bytes[i / 2] >> 4 * (i % 2) & 15);
-  default:
-    return T(0);
-  }
-}
 struct Mma {
   const Product *product;
   void *c;

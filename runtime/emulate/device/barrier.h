@@ -1,4 +1,4 @@
-// The functions of cuda/barrier.cuh.
+// The functions of cuda/barrier.cuh and cuda/grid.cuh.
 namespace tlc {
 
 TLC_DEVICE void named_barrier_sync(int id, int threads TLC_AT) {
@@ -7,43 +7,6 @@ TLC_DEVICE void named_barrier_sync(int id, int threads TLC_AT) {
 TLC_DEVICE void named_barrier_arrive(int id, int threads TLC_AT) {
   ::emu::barrier_arrive(id, threads TLC_HERE);
 }
-TLC_DEVICE void cluster_arrive(::emu::Site emu_site = {}) { ::emu::cluster_arrive(emu_site); }
-TLC_DEVICE void cluster_wait(::emu::Site emu_site = {}) { ::emu::cluster_wait(emu_site); }
-TLC_DEVICE void cluster_sync(::emu::Site emu_site = {}) {
-  ::emu::cluster_arrive(emu_site);
-  ::emu::cluster_wait(emu_site);
-}
-TLC_DEVICE uint32_t cluster_rank() { return ::emu::cluster_rank(); }
 TLC_DEVICE void grid_sync(::emu::Site emu_site = {}) { ::emu::grid_sync(emu_site); }
-
-TLC_DEVICE void mbarrier_init(uint64_t *barrier, int arrivals TLC_AT) {
-  ::emu::mbarrier_init(shared_address(barrier), uint32_t(arrivals) TLC_HERE);
-}
-TLC_DEVICE void mbarrier_arrive(uint64_t *barrier TLC_AT) {
-  ::emu::mbarrier_arrive(shared_address(barrier), 1, 0 TLC_HERE);
-}
-TLC_DEVICE void mbarrier_arrive_remote(uint64_t *barrier, int rank TLC_AT) {
-  ::emu::mbarrier_arrive(::emu::map_shared(shared_address(barrier), uint32_t(rank)), 1, 0 TLC_HERE);
-}
-TLC_DEVICE void mbarrier_expect_tx(uint64_t *barrier, int bytes TLC_AT) {
-  ::emu::mbarrier_expect(shared_address(barrier), bytes TLC_HERE);
-}
-TLC_DEVICE void mbarrier_arrive_expect_tx(uint64_t *barrier, int bytes TLC_AT) {
-  ::emu::mbarrier_arrive(shared_address(barrier), 1, bytes TLC_HERE);
-}
-TLC_DEVICE void mbarrier_wait(uint64_t *barrier, int parity TLC_AT) {
-  ::emu::mbarrier_wait(shared_address(barrier), uint32_t(parity) TLC_HERE);
-}
-TLC_DEVICE void cp_async_mbarrier_arrive(uint64_t *barrier TLC_AT) {
-  ::emu::cp_async_mbarrier_arrive(shared_address(barrier) TLC_HERE);
-}
-TLC_DEVICE void fence_mbarrier_init() { ::emu::fence_barrier_init(); }
-TLC_DEVICE void fence_proxy_async() { ::emu::fence_proxy_async(); }
-template <int Count> TLC_DEVICE void increase_registers(::emu::Site emu_site = {}) {
-  ::emu::set_max_registers(Count, true, emu_site);
-}
-template <int Count> TLC_DEVICE void decrease_registers(::emu::Site emu_site = {}) {
-  ::emu::set_max_registers(Count, false, emu_site);
-}
 
 } // namespace tlc

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include <cooperative_groups.h>
+#include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -40,5 +41,9 @@ namespace {
 #include "async.h"
 #include "atomic.h"
 #include "barrier.h"
+#include "cluster.h"
 #include "matrix.h"
+#include "mbarrier.h"
+#include "tma.h"
+#include "wgmma.h"
 } // namespace

@@ -42,6 +42,7 @@ void cluster_arrive(Site s);
 void cluster_wait(Site s);
 uint32_t cluster_rank();
 uint32_t map_shared(uint32_t shared, uint32_t rank);
+void *map_pointer(const void *shared, uint32_t rank, Site s); // into another block of the cluster
 void warp_sync(uint32_t mask, Site s);
 enum { kIndex, kXor, kUp, kDown };
 uint64_t shuffle(uint32_t mask, uint64_t bits, int how, int lane, int width, Site s);
@@ -57,6 +58,7 @@ void mbarrier_arrive(uint32_t bar, uint32_t count, int64_t expect, Site s);
 void mbarrier_expect(uint32_t bar, int64_t bytes, Site s);
 void cp_async_mbarrier_arrive(uint32_t bar, Site s);
 void mbarrier_wait(uint32_t bar, uint32_t parity, Site s);
+bool mbarrier_try_wait(uint32_t bar, uint32_t parity, Site s);
 void fence_barrier_init();
 void fence_proxy_async();
 
@@ -64,9 +66,17 @@ void fence_proxy_async();
 void cp_async(uint32_t dst, const void *src, int bytes, int valid, Site s);
 void cp_async_commit();
 void cp_async_wait(int pending);
-void tma_load(uint32_t dst, const void *map, uint32_t bar, int rank, const int *at, int mask,
-              Site s);
-void tma_store(const void *map, uint32_t src, int rank, const int *at, Site s);
+/// Coordinates, innermost first; with `offsets` (rank - 2 of them) an im2col load. `blocks`: ranks
+/// that receive the box, as bits; -1: this block.
+struct Box {
+  int rank;
+  const int *at;
+  const int *offsets = nullptr;
+  int blocks = -1;
+};
+void tma_load(uint32_t dst, const void *map, uint32_t bar, const Box &box, Site s);
+void tma_store(const void *map, uint32_t src, const Box &box, bool add, Site s);
+void tma_prefetch(const void *map, Site s);
 void bulk_load(uint32_t dst, const void *src, uint32_t bytes, uint32_t bar, Site s);
 void bulk_store(void *dst, uint32_t src, uint32_t bytes, Site s);
 void bulk_commit();
@@ -85,8 +95,15 @@ void mma(const Product &product, void *c, const void *a, const void *b, Site s);
 void wgmma_fence(Site s);
 void wgmma_commit(Site s);
 void wgmma_wait(int pending, Site s);
-void wgmma(float *d, int n, uint64_t desc_a, const uint32_t *a, uint64_t desc_b, int scale_d,
-           bool bf16, bool trans_a, bool trans_b, Site s);
+void wgmma_pin(const void *registers, size_t bytes, Site s);
+/// d = a b (+ d) of a warpgroup, 64 x n: b and, where `a` is null, a lie where the descriptors say.
+struct WgmmaShape {
+  int n, k;
+  Element a, b, c;
+  bool trans_a = false, trans_b = false;
+};
+void wgmma(const WgmmaShape &shape, void *d, uint64_t desc_a, const uint32_t *a, uint64_t desc_b,
+           bool accumulate, Site s);
 
 // ---- explicit accesses and atomics ----
 void load(void *out, const void *generic, size_t bytes, bool nc, Site s);

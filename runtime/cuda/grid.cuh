@@ -1,0 +1,15 @@
+// Barriers of whole grids.
+#pragma once
+
+#include "base.cuh"
+
+#include <cooperative_groups.h>
+
+namespace tlc {
+
+//@ grid_sync
+// Waits for all threads of a cooperative launch.
+TLC_DEVICE void grid_sync() { cooperative_groups::this_grid().sync(); }
+
+//@ end
+} // namespace tlc

@@ -1,0 +1,104 @@
+// The functions of cuda/wgmma.cuh, and all the products that the compiler can write.
+namespace tlc {
+
+TLC_DEVICE void wgmma_fence(::emu::Site emu_site = {}) { ::emu::wgmma_fence(emu_site); }
+TLC_DEVICE void wgmma_commit(::emu::Site emu_site = {}) { ::emu::wgmma_commit(emu_site); }
+template <int Pending> TLC_DEVICE void wgmma_wait(::emu::Site emu_site = {}) {
+  ::emu::wgmma_wait(Pending, emu_site);
+}
+template <int N, class T> TLC_DEVICE void wgmma_pin(T *d TLC_AT) {
+  ::emu::wgmma_pin(d, N * sizeof(T) TLC_HERE);
+}
+TLC_DEVICE uint64_t wgmma_descriptor(const void *tile, int leading_bytes, int stride_bytes,
+                                     int swizzle) {
+  const uint64_t mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return uint64_t((shared_address(tile) & 0x3ffff) >> 4) |
+         uint64_t((leading_bytes >> 4) & 0x3fff) << 16 |
+         uint64_t((stride_bytes >> 4) & 0x3fff) << 32 | mode << 62;
+}
+
+// 16-bit operands may be contiguous along m or n; of the others the templates have no parameter.
+#define EMU_TRANSPOSABLE(n, k, a, b, c, C)                                                         \
+  template <int TransA, int TransB>                                                                \
+  TLC_DEVICE void wgmma_m64n##n##k##k##_##a##_##b##_##c##_ss(                                      \
+      C *d, uint64_t left, uint64_t right, bool accumulate TLC_AT) {                               \
+    ::emu::wgmma({n, k, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c, TransA != 0,      \
+                  TransB != 0},                                                                    \
+                 d, left, nullptr, right, accumulate TLC_HERE);                                    \
+  }                                                                                                \
+  template <int TransB>                                                                            \
+  TLC_DEVICE void wgmma_m64n##n##k##k##_##a##_##b##_##c##_rs(                                      \
+      C *d, const uint32_t *left, uint64_t right, bool accumulate TLC_AT) {                        \
+    ::emu::wgmma({n, k, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c, false,            \
+                  TransB != 0},                                                                    \
+                 d, 0, left, right, accumulate TLC_HERE);                                          \
+  }
+#define EMU_PLAIN(n, k, a, b, c, C)                                                                \
+  TLC_DEVICE void wgmma_m64n##n##k##k##_##a##_##b##_##c##_ss(                                      \
+      C *d, uint64_t left, uint64_t right, bool accumulate TLC_AT) {                               \
+    ::emu::wgmma({n, k, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c}, d, left,         \
+                 nullptr, right, accumulate TLC_HERE);                                             \
+  }                                                                                                \
+  TLC_DEVICE void wgmma_m64n##n##k##k##_##a##_##b##_##c##_rs(                                      \
+      C *d, const uint32_t *left, uint64_t right, bool accumulate TLC_AT) {                        \
+    ::emu::wgmma({n, k, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c}, d, 0, left,      \
+                 right, accumulate TLC_HERE);                                                      \
+  }
+// Integers have 8, 16, 24 and multiples of 16 columns, floats all multiples of 8.
+#define EMU_EVEN_WIDTHS(F, ...)                                                                    \
+  F(8, __VA_ARGS__)                                                                                \
+  F(16, __VA_ARGS__)                                                                               \
+  F(24, __VA_ARGS__)                                                                               \
+  F(32, __VA_ARGS__)                                                                               \
+  F(48, __VA_ARGS__)                                                                               \
+  F(64, __VA_ARGS__)                                                                               \
+  F(80, __VA_ARGS__)                                                                               \
+  F(96, __VA_ARGS__)                                                                               \
+  F(112, __VA_ARGS__)                                                                              \
+  F(128, __VA_ARGS__)                                                                              \
+  F(144, __VA_ARGS__)                                                                              \
+  F(160, __VA_ARGS__)                                                                              \
+  F(176, __VA_ARGS__)                                                                              \
+  F(192, __VA_ARGS__)                                                                              \
+  F(208, __VA_ARGS__)                                                                              \
+  F(224, __VA_ARGS__)                                                                              \
+  F(240, __VA_ARGS__)                                                                              \
+  F(256, __VA_ARGS__)
+#define EMU_WIDTHS(F, ...)                                                                         \
+  EMU_EVEN_WIDTHS(F, __VA_ARGS__)                                                                  \
+  F(40, __VA_ARGS__)                                                                               \
+  F(56, __VA_ARGS__)                                                                               \
+  F(72, __VA_ARGS__)                                                                               \
+  F(88, __VA_ARGS__)                                                                               \
+  F(104, __VA_ARGS__)                                                                              \
+  F(120, __VA_ARGS__)                                                                              \
+  F(136, __VA_ARGS__)                                                                              \
+  F(152, __VA_ARGS__)                                                                              \
+  F(168, __VA_ARGS__)                                                                              \
+  F(184, __VA_ARGS__)                                                                              \
+  F(200, __VA_ARGS__)                                                                              \
+  F(216, __VA_ARGS__)                                                                              \
+  F(232, __VA_ARGS__)                                                                              \
+  F(248, __VA_ARGS__)
+EMU_WIDTHS(EMU_TRANSPOSABLE, 16, f16, f16, f32, float)
+EMU_WIDTHS(EMU_TRANSPOSABLE, 16, f16, f16, f16, __half)
+EMU_WIDTHS(EMU_TRANSPOSABLE, 16, bf16, bf16, f32, float)
+EMU_WIDTHS(EMU_PLAIN, 8, tf32, tf32, f32, float)
+EMU_WIDTHS(EMU_PLAIN, 32, e4m3, e4m3, f32, float)
+EMU_WIDTHS(EMU_PLAIN, 32, e4m3, e4m3, f16, __half)
+EMU_WIDTHS(EMU_PLAIN, 32, e4m3, e5m2, f32, float)
+EMU_WIDTHS(EMU_PLAIN, 32, e4m3, e5m2, f16, __half)
+EMU_WIDTHS(EMU_PLAIN, 32, e5m2, e4m3, f32, float)
+EMU_WIDTHS(EMU_PLAIN, 32, e5m2, e4m3, f16, __half)
+EMU_WIDTHS(EMU_PLAIN, 32, e5m2, e5m2, f32, float)
+EMU_WIDTHS(EMU_PLAIN, 32, e5m2, e5m2, f16, __half)
+EMU_EVEN_WIDTHS(EMU_PLAIN, 32, s8, s8, s32, int32_t)
+EMU_EVEN_WIDTHS(EMU_PLAIN, 32, s8, u8, s32, int32_t)
+EMU_EVEN_WIDTHS(EMU_PLAIN, 32, u8, s8, s32, int32_t)
+EMU_EVEN_WIDTHS(EMU_PLAIN, 32, u8, u8, s32, int32_t)
+#undef EMU_WIDTHS
+#undef EMU_EVEN_WIDTHS
+#undef EMU_PLAIN
+#undef EMU_TRANSPOSABLE
+
+} // namespace tlc

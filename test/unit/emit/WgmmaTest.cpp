@@ -1,0 +1,241 @@
+// The products of a warpgroup, whose text the compiler writes, and the other functions of sm_90.
+#include "Tools.h"
+
+#include "emit/Runtime.h"
+#include "emit/WgmmaText.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+using namespace tlc;
+using namespace tlc::emit;
+using namespace tlc::emit::test;
+
+namespace {
+
+/// Compiles a file for sm_90a, warnings being errors.
+std::string compiled(const std::string &folder, const std::string &text) {
+  writeText(folder + "/all.cu", text);
+  return complaints(nvcc() + " -std=c++17 " + findTarget("sm90")->flags[0] +
+                    " -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I" + folder + " -c " +
+                    folder + "/all.cu -o " + folder + "/out.o");
+}
+
+std::string declaration(const std::string &name) {
+  std::string text = wgmmaText(name, *wgmmaShape(name));
+  return text.substr(0, text.find(") {"));
+}
+
+} // namespace
+
+TEST_CASE("names of warpgroup products say their shape") {
+  auto shape = wgmmaShape("wgmma_m64n128k16_f16_f16_f32_rs");
+  REQUIRE(shape);
+  CHECK(shape->n == 128);
+  CHECK(shape->k == 16);
+  CHECK(shape->a == "f16");
+  CHECK(shape->b == "f16");
+  CHECK(shape->sum == "f32");
+  CHECK(shape->registers);
+  CHECK(shape->sums() == 64);
+  CHECK(wgmmaShape("wgmma_m64n8k16_f16_f16_f16_ss")->sums() == 2);
+  CHECK_FALSE(wgmmaShape("wgmma_m64n8k16_f16_f16_f16_ss")->registers);
+}
+
+TEST_CASE("products that sm_90a has, and some that it has not") {
+  const RuntimeLibrary &cuda = RuntimeLibrary::of(Family::Cuda);
+  for (const char *name : {"wgmma_m64n8k16_f16_f16_f32_ss", "wgmma_m64n256k16_bf16_bf16_f32_rs",
+                           "wgmma_m64n24k8_tf32_tf32_f32_ss", "wgmma_m64n40k32_e4m3_e5m2_f32_ss",
+                           "wgmma_m64n40k32_e5m2_e4m3_f16_rs", "wgmma_m64n24k32_s8_u8_s32_ss",
+                           "wgmma_m64n240k32_u8_s8_s32_rs"}) {
+    INFO(name);
+    CHECK(cuda.has(name));
+    CHECK_FALSE(RuntimeLibrary::of(Family::Cpu).has(name));
+  }
+  for (const char *name : {"wgmma_m64n12k16_f16_f16_f32_ss", "wgmma_m64n264k16_f16_f16_f32_ss",
+                           "wgmma_m64n0k16_f16_f16_f32_ss", "wgmma_m64n08k16_f16_f16_f32_ss",
+                           "wgmma_m64n8k8_f16_f16_f32_ss", "wgmma_m64n8k16_f16_bf16_f32_ss",
+                           "wgmma_m64n8k16_bf16_bf16_f16_ss", "wgmma_m64n8k16_f16_f16_f32",
+                           "wgmma_m64n8k16_f16_f16_f32_sr", "wgmma_m64n40k32_s8_s8_s32_ss",
+                           "wgmma_m64n8k32_s8_s8_f32_ss", "wgmma_m64n8k16_f16_f16_f32_ss_",
+                           "wgmma_m64n8k32_e4m3_s8_f32_ss", "wgmma_m64n"}) {
+    INFO(name);
+    CHECK_FALSE(cuda.has(name));
+  }
+}
+
+TEST_CASE("a product's function") {
+  CHECK(declaration("wgmma_m64n16k16_f16_f16_f32_ss") ==
+        "// d = a b, plus d if `accumulate`: 64 x 16 sums of a warpgroup; 1: the operand is "
+        "contiguous "
+        "along m or n, not along k.\n"
+        "template <int TransA, int TransB>\n"
+        "TLC_DEVICE void wgmma_m64n16k16_f16_f16_f32_ss(float *d, uint64_t a, uint64_t b,\n"
+        "                                               bool accumulate");
+  std::string text =
+      wgmmaText("wgmma_m64n16k16_f16_f16_f32_rs", *wgmmaShape("wgmma_m64n16k16_f16_f16_f32_rs"));
+  CHECK(text.find("template <int TransB>\n") != text.npos);
+  CHECK(text.find("const uint32_t *a") != text.npos);
+  CHECK(text.find("{%8, %9, %10, %11}, %12, add, 1, 1, %14;") != text.npos);
+  CHECK(wgmmaText("wgmma_m64n8k32_s8_s8_s32_ss", *wgmmaShape("wgmma_m64n8k32_s8_s8_s32_ss"))
+            .find("%4, %5, add;") != text.npos);
+  for (const char *name :
+       {"wgmma_m64n256k16_f16_f16_f32_ss", "wgmma_m64n256k32_e4m3_e4m3_f16_rs"}) {
+    std::string all = wgmmaText(name, *wgmmaShape(name));
+    for (std::size_t at = 0, end; at < all.size(); at = end + 1) {
+      end = std::min(all.find('\n', at), all.size());
+      CHECK(end - at <= 100);
+    }
+  }
+}
+
+TEST_CASE("a file gets the products that it uses, after what they need") {
+  RuntimeUse use(RuntimeLibrary::of(Family::Cuda));
+  CHECK(use.generatedText().empty());
+  use.use("wgmma_m64n8k16_f16_f16_f16_ss");
+  use.use("wgmma_m64n8k16_f16_f16_f16_ss");
+  std::string text = use.generatedText();
+  std::size_t first = text.find("void wgmma_m64n8k16");
+  REQUIRE(first != text.npos);
+  CHECK(text.find("void wgmma_m64n8k16", first + 1) == text.npos);
+  CHECK(use.deviceText().find("uint32_t *words(T *elements)") != text.npos);
+  CHECK(use.macroText().find("#define TLC_DEVICE") != text.npos);
+}
+
+TEST_CASE("warpgroup products compile for sm_90a", "[nvcc]") {
+  if (nvcc().empty())
+    return;
+  RuntimeUse use(RuntimeLibrary::of(Family::Cuda));
+  std::string kernels;
+  unsigned count = 0;
+  for (const char *base :
+       {"8k16_f16_f16_f32", "72k16_f16_f16_f16", "256k16_bf16_bf16_f32", "192k8_tf32_tf32_f32",
+        "128k32_e4m3_e4m3_f32", "136k32_e4m3_e5m2_f16", "64k32_e5m2_e4m3_f32", "24k32_s8_s8_s32",
+        "224k32_u8_u8_s32", "96k32_s8_u8_s32", "16k32_u8_s8_s32"})
+    for (bool registers : {false, true}) {
+      std::string name = std::string("wgmma_m64n") + base + (registers ? "_rs" : "_ss");
+      auto shape = wgmmaShape(name);
+      REQUIRE(shape);
+      use.use(name);
+      std::string element = shape->sum == "f32"   ? "float"
+                            : shape->sum == "f16" ? "__half"
+                                                  : "int32_t";
+      std::string elements = std::to_string(shape->n / 2);
+      std::string which = !shape->transposable() ? "" : registers ? "<1>" : "<0, 1>";
+      // Sums in registers from the first product to the end: ptxas says so if it cannot keep them
+      // there.
+      kernels +=
+          "__global__ void __launch_bounds__(128) k" + std::to_string(count++) + "(" + element +
+          " *out, const uint32_t *in, const unsigned char *tile) {\n  " + element + " d[" +
+          elements + "];\n" +
+          (registers ? "  uint32_t a[4] = {in[0], in[1], in[2], in[3]};\n"
+                     : "  const uint64_t a = tlc::wgmma_descriptor(tile, 16, 1024, 128);\n") +
+          "  const uint64_t b = tlc::wgmma_descriptor(tile, 16, 1024, 128);\n"
+          "  tlc::wgmma_fence();\n  tlc::" +
+          name + which + "(d, a, b, false);\n  tlc::" + name + which +
+          "(d, a, b, true);\n  tlc::wgmma_commit();\n  tlc::wgmma_wait<0>();\n"
+          "  tlc::wgmma_pin<" +
+          elements + ">(d);\n  for (int i = 0; i < " + elements + "; ++i)\n    out[threadIdx.x * " +
+          elements + " + i] = d[i];\n}\n";
+    }
+  for (const char *name :
+       {"wgmma_fence", "wgmma_commit", "wgmma_wait", "wgmma_pin", "wgmma_descriptor"})
+    use.use(name);
+  std::string folder = freshFolder("wgmma");
+  CHECK(compiled(folder, "#include <cstdint>\n#include <cstring>\n#include <cuda_fp16.h>\n" +
+                             use.macroText() + "namespace tlc {\n" + use.deviceText() +
+                             use.generatedText() + "}\n" + kernels) == "");
+}
+
+TEST_CASE("the other functions of sm_90 compile", "[nvcc]") {
+  if (nvcc().empty())
+    return;
+  std::string text = R"(
+#include "tlc/cuda/barrier.cuh"
+#include "tlc/cuda/cluster.cuh"
+#include "tlc/cuda/mbarrier.cuh"
+#include "tlc/cuda/tensor_map.cuh"
+#include "tlc/cuda/tma.cuh"
+using namespace tlc;
+__global__ void all(const __grid_constant__ CUtensorMap map, float *global) {
+  TLC_DYNAMIC_SHARED(unsigned char, s, 1024);
+  uint64_t *bar = reinterpret_cast<uint64_t *>(s + 1024);
+  mbarrier_init(bar, 1);
+  fence_mbarrier_init();
+  mbarrier_arrive(bar);
+  mbarrier_arrive_expect_tx(bar, 64);
+  mbarrier_expect_tx(bar, 64);
+  mbarrier_arrive_remote(bar, 1);
+  cp_async_mbarrier_arrive(bar);
+  while (!mbarrier_try_wait(bar, 0)) {
+  }
+  mbarrier_wait(bar, 0);
+  tma_prefetch(&map);
+  const cache_hint first = evict_first(), last = evict_last();
+  tma_load_1d(s, &map, bar, 0), tma_load_1d(s, &map, bar, 0, first);
+  tma_load_2d(s, &map, bar, 0, 1), tma_load_2d(s, &map, bar, 0, 1, last);
+  tma_load_3d(s, &map, bar, 0, 1, 2), tma_load_3d(s, &map, bar, 0, 1, 2, last);
+  tma_load_4d(s, &map, bar, 0, 1, 2, 3), tma_load_4d(s, &map, bar, 0, 1, 2, 3, last);
+  tma_load_5d(s, &map, bar, 0, 1, 2, 3, 4), tma_load_5d(s, &map, bar, 0, 1, 2, 3, 4, last);
+  tma_load_1d_multicast(s, &map, bar, 0, 3), tma_load_1d_multicast(s, &map, bar, 0, 3, last);
+  tma_load_2d_multicast(s, &map, bar, 0, 1, 3), tma_load_2d_multicast(s, &map, bar, 0, 1, 3, last);
+  tma_load_3d_multicast(s, &map, bar, 0, 1, 2, 3), tma_load_3d_multicast(s, &map, bar, 0, 1, 2, 3, last);
+  tma_load_4d_multicast(s, &map, bar, 0, 1, 2, 3, 3), tma_load_4d_multicast(s, &map, bar, 0, 1, 2, 3, 3, last);
+  tma_load_5d_multicast(s, &map, bar, 0, 1, 2, 3, 4, 3);
+  tma_load_5d_multicast(s, &map, bar, 0, 1, 2, 3, 4, 3, last);
+  tma_load_im2col_3d(s, &map, bar, 0, 1, 2, 1), tma_load_im2col_3d(s, &map, bar, 0, 1, 2, 1, last);
+  tma_load_im2col_4d(s, &map, bar, 0, 1, 2, 3, 1, 2), tma_load_im2col_4d(s, &map, bar, 0, 1, 2, 3, 1, 2, last);
+  tma_load_im2col_5d(s, &map, bar, 0, 1, 2, 3, 4, 1, 2, 3);
+  tma_load_im2col_5d(s, &map, bar, 0, 1, 2, 3, 4, 1, 2, 3, last);
+  tma_load_im2col_3d_multicast(s, &map, bar, 0, 1, 2, 1, 3);
+  tma_load_im2col_4d_multicast(s, &map, bar, 0, 1, 2, 3, 1, 2, 3);
+  tma_load_im2col_5d_multicast(s, &map, bar, 0, 1, 2, 3, 4, 1, 2, 3, 3);
+  tma_load_im2col_3d_multicast(s, &map, bar, 0, 1, 2, 1, 3, last);
+  tma_load_im2col_4d_multicast(s, &map, bar, 0, 1, 2, 3, 1, 2, 3, last);
+  tma_load_im2col_5d_multicast(s, &map, bar, 0, 1, 2, 3, 4, 1, 2, 3, 3, last);
+  fence_proxy_async();
+  tma_store_1d(&map, s, 0), tma_store_1d(&map, s, 0, last), tma_reduce_add_1d(&map, s, 0);
+  tma_store_2d(&map, s, 0, 1), tma_store_2d(&map, s, 0, 1, last), tma_reduce_add_2d(&map, s, 0, 1);
+  tma_store_3d(&map, s, 0, 1, 2), tma_store_3d(&map, s, 0, 1, 2, last), tma_reduce_add_3d(&map, s, 0, 1, 2);
+  tma_store_4d(&map, s, 0, 1, 2, 3), tma_store_4d(&map, s, 0, 1, 2, 3, last);
+  tma_reduce_add_4d(&map, s, 0, 1, 2, 3);
+  tma_store_5d(&map, s, 0, 1, 2, 3, 4), tma_store_5d(&map, s, 0, 1, 2, 3, 4, last);
+  tma_reduce_add_5d(&map, s, 0, 1, 2, 3, 4);
+  tma_store_commit();
+  tma_store_wait_read<1>();
+  tma_store_wait<0>();
+  bulk_load(s, global, 64, bar);
+  bulk_store(global, s, 64);
+  grid_dependency_wait();
+  grid_dependency_launch();
+  cluster_arrive();
+  cluster_wait();
+  cluster_sync();
+  uint4 v = {1, 2, 3, 4};
+  *map_cluster(reinterpret_cast<float *>(s), 1) = float(cluster_rank());
+  st_cluster<4>(s, 1, &v), st_cluster<8>(s, 1, &v), st_cluster<16>(s, 1, &v);
+  ld_cluster<4>(&v, s, 1), ld_cluster<8>(&v, s, 1), ld_cluster<16>(&v, s, 1);
+  named_barrier_sync(1, 128);
+  named_barrier_arrive(1, 128);
+  if (elect_one())
+    global[warp_uniform(int(threadIdx.x) / 32)] = float(v.x + v.y + v.z + v.w);
+  __syncthreads();
+}
+__global__ void __launch_bounds__(384, 1) roles(float *global) {
+  if (threadIdx.x < 128)
+    setmaxnreg_dec<40>();
+  else
+    setmaxnreg_inc<232>();
+  global[threadIdx.x] = 0;
+}
+tlc_status host(CUtensorMap *map, void *base, const uint64_t *sizes, const uint32_t *box) {
+  const int corner[2] = {};
+  const tlc_status status = tensor_map(map, 6, 2, base, sizes, sizes, box, 128, 256);
+  return status != TLC_OK ? status
+                          : tensor_map_im2col(map, 6, 4, base, sizes, sizes, corner, corner, 64, 64, box, 128, 256);
+}
+)";
+  std::string folder = freshFolder("hopper");
+  CHECK(complaints("ln -s " TLC_SOURCE_DIR "/runtime " + folder + "/tlc") == "");
+  CHECK(compiled(folder, text) == "");
+}
