@@ -116,8 +116,9 @@ std::string wgmmaText(std::string_view name, const WgmmaShape &s) {
 
   std::string head = "TLC_DEVICE void " + std::string(name) + "(";
   std::string out =
-      "// d = a b, plus d if `accumulate`: 64 x " + std::to_string(s.n) + " sums of a warpgroup" +
-      (s.transposable() ? "; 1: the operand is contiguous along m or n, not along k.\n" : ".\n");
+      "// d = a b, plus d if `accumulate`: 64 x " + std::to_string(s.n) + " sums of a warpgroup.\n";
+  if (s.transposable())
+    out += "// Trans...: 1 if the operand is contiguous along m or n, not along k.\n";
   out += parameters;
   const std::vector<std::string> arguments = {std::string(element) + " *d",
                                               s.registers ? "const uint32_t *a" : "uint64_t a",

@@ -66,12 +66,11 @@ TEST_CASE("products that sm_90a has, and some that it has not") {
 
 TEST_CASE("a product's function") {
   CHECK(declaration("wgmma_m64n16k16_f16_f16_f32_ss") ==
-        "// d = a b, plus d if `accumulate`: 64 x 16 sums of a warpgroup; 1: the operand is "
-        "contiguous "
-        "along m or n, not along k.\n"
+        "// d = a b, plus d if `accumulate`: 64 x 16 sums of a warpgroup.\n"
+        "// Trans...: 1 if the operand is contiguous along m or n, not along k.\n"
         "template <int TransA, int TransB>\n"
-        "TLC_DEVICE void wgmma_m64n16k16_f16_f16_f32_ss(float *d, uint64_t a, uint64_t b,\n"
-        "                                               bool accumulate");
+        "TLC_DEVICE void wgmma_m64n16k16_f16_f16_f32_ss(float *d, uint64_t a, uint64_t b, "
+        "bool accumulate");
   std::string text =
       wgmmaText("wgmma_m64n16k16_f16_f16_f32_rs", *wgmmaShape("wgmma_m64n16k16_f16_f16_f32_rs"));
   CHECK(text.find("template <int TransB>\n") != text.npos);
