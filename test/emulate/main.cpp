@@ -8,6 +8,7 @@ int main(int argc, char **argv) {
   addPipelines(cases);
   addBlocks(cases);
   addGrids(cases);
+  addHopperGemm(cases);
   for (const Case &c : cases) {
     if (argc == 2 && !std::strcmp(argv[1], "--list"))
       std::printf("%s|%s|%s\n", c.name, c.kinds, c.marks);

@@ -18,30 +18,30 @@ TLC_DEVICE uint64_t wgmma_descriptor(const void *tile, int leading_bytes, int st
 }
 
 // 16-bit operands may be contiguous along m or n; of the others the templates have no parameter.
-#define EMU_TRANSPOSABLE(n, k, a, b, c, C)                                                         \
+#define EMU_TRANSPOSABLE(N, K, a, b, c, C)                                                         \
   template <int TransA, int TransB>                                                                \
-  TLC_DEVICE void wgmma_m64n##n##k##k##_##a##_##b##_##c##_ss(                                      \
-      C *d, uint64_t left, uint64_t right, bool accumulate TLC_AT) {                               \
-    ::emu::wgmma({n, k, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c, TransA != 0,      \
-                  TransB != 0},                                                                    \
-                 d, left, nullptr, right, accumulate TLC_HERE);                                    \
+  TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_ss(C *d, uint64_t left, uint64_t right,  \
+                                                             bool accumulate TLC_AT) {             \
+    ::emu::wgmma(                                                                                  \
+        {N, K, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c, TransA != 0, TransB != 0}, \
+        d, left, nullptr, right, accumulate TLC_HERE);                                             \
   }                                                                                                \
   template <int TransB>                                                                            \
-  TLC_DEVICE void wgmma_m64n##n##k##k##_##a##_##b##_##c##_rs(                                      \
+  TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_rs(                                      \
       C *d, const uint32_t *left, uint64_t right, bool accumulate TLC_AT) {                        \
-    ::emu::wgmma({n, k, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c, false,            \
-                  TransB != 0},                                                                    \
-                 d, 0, left, right, accumulate TLC_HERE);                                          \
+    ::emu::wgmma(                                                                                  \
+        {N, K, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c, false, TransB != 0}, d, 0, \
+        left, right, accumulate TLC_HERE);                                                         \
   }
-#define EMU_PLAIN(n, k, a, b, c, C)                                                                \
-  TLC_DEVICE void wgmma_m64n##n##k##k##_##a##_##b##_##c##_ss(                                      \
-      C *d, uint64_t left, uint64_t right, bool accumulate TLC_AT) {                               \
-    ::emu::wgmma({n, k, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c}, d, left,         \
+#define EMU_PLAIN(N, K, a, b, c, C)                                                                \
+  TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_ss(C *d, uint64_t left, uint64_t right,  \
+                                                             bool accumulate TLC_AT) {             \
+    ::emu::wgmma({N, K, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c}, d, left,         \
                  nullptr, right, accumulate TLC_HERE);                                             \
   }                                                                                                \
-  TLC_DEVICE void wgmma_m64n##n##k##k##_##a##_##b##_##c##_rs(                                      \
+  TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_rs(                                      \
       C *d, const uint32_t *left, uint64_t right, bool accumulate TLC_AT) {                        \
-    ::emu::wgmma({n, k, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c}, d, 0, left,      \
+    ::emu::wgmma({N, K, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c}, d, 0, left,      \
                  right, accumulate TLC_HERE);                                                      \
   }
 // Integers have 8, 16, 24 and multiples of 16 columns, floats all multiples of 8.
