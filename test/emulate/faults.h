@@ -21,7 +21,9 @@ struct Case {
 void addPipelines(std::vector<Case> &cases);
 void addBlocks(std::vector<Case> &cases);
 void addGrids(std::vector<Case> &cases);
+void addHopperCopies(std::vector<Case> &cases);
 void addHopperGemm(std::vector<Case> &cases);
+void addHopperProducts(std::vector<Case> &cases);
 
 struct Shape {
   unsigned grid = 1, threads = 32, shared = 0;

@@ -8,7 +8,9 @@ int main(int argc, char **argv) {
   addPipelines(cases);
   addBlocks(cases);
   addGrids(cases);
+  addHopperCopies(cases);
   addHopperGemm(cases);
+  addHopperProducts(cases);
   for (const Case &c : cases) {
     if (argc == 2 && !std::strcmp(argv[1], "--list"))
       std::printf("%s|%s|%s\n", c.name, c.kinds, c.marks);

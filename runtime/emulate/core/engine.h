@@ -145,7 +145,7 @@ struct Thread {
     std::deque<std::pair<u32, std::function<void()>>> queue;
     u32 pc = 0;
   } cp, bulk;
-  std::unordered_map<Address, int64_t> phases_seen;
+  std::unordered_map<Address, int64_t> phases_seen, phases_tried; // by barrier: of its waits
   std::vector<Address> unfenced_barriers;
   Epoch now() const;
   void tick() { ++c.g.at[slot]; }

@@ -195,13 +195,18 @@ void mbarrier_wait(u32 bar, u32 parity, Site s) {
   }
   t->c.join(b->done);
 }
+// The first try for a phase fails, as it may on hardware: who does not look at the result is found
+// out.
 bool mbarrier_try_wait(u32 bar, u32 parity, Site s) {
   const u32 pc = site_pc(s);
   MBarrier *b = asked_for(bar, parity, pc);
-  if (!over(b, parity))
+  auto [tried, first] = current->phases_tried.try_emplace(b->at, -1);
+  const int64_t phase = current->phases_seen[b->at];
+  if (first || tried->second != phase || !over(b, parity)) {
+    tried->second = phase;
     yield_spinning(pc);
-  if (!over(b, parity))
     return false;
+  }
   current->c.join(b->done);
   return true;
 }

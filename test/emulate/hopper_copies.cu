@@ -1,0 +1,401 @@
+// Copies of the tensor memory accelerator in every direction, plain bulk copies, and what blocks of a
+// cluster do to each other's shared memory.
+#include <cuda_runtime.h>
+
+#include "hopper.h"
+
+namespace {
+
+// ---- runs of bytes: load, change, store
+
+enum Bulk {
+  bulkClean,
+  bulkNotFenced,
+  bulkNotWaited,
+  bulkNotDrained,
+  bulkTooLong,
+  bulkMisaligned,
+  bulkObjectOverwritten,
+  bulkReadBack,
+  bulkNotCommitted,
+  bulkTriedOnce,
+  bulkExpectedLate,
+  bulkNotInitialised,
+  bulkLapped,
+};
+
+template <int Fault>
+__global__ void __launch_bounds__(64) scale(const float *__restrict__ X, float *__restrict__ Y) {
+  TLC_DYNAMIC_SHARED(unsigned char, arena, 128);
+  float *const in = reinterpret_cast<float *>(arena), *const out = in + 256;
+  uint64_t *const full = reinterpret_cast<uint64_t *>(arena + 2048);
+  const int tid = int(threadIdx.x);
+  if (tid == 0 && Fault != bulkNotInitialised) {
+    tlc::mbarrier_init(full, 1);
+    tlc::fence_mbarrier_init();
+  }
+  __syncthreads();
+  for (int round = 0; round < 2; ++round) {
+    if (tid == 0) {
+      constexpr int shift = Fault == bulkMisaligned ? 1 : 0, bytes = Fault == bulkTooLong ? 2048 + 64 : 1024;
+      if (Fault == bulkExpectedLate) {
+        tlc::mbarrier_arrive(full); // mark: arrive
+        tlc::bulk_load(in, X + round * 256 + shift, bytes, full); // mark: load
+        tlc::mbarrier_expect_tx(full, bytes); // mark: expect
+      } else {
+        tlc::mbarrier_arrive_expect_tx(full, bytes);
+        tlc::bulk_load(in, X + round * 256 + shift, bytes, full); // mark: load
+      }
+    }
+    if (Fault == bulkTriedOnce)
+      (void)tlc::mbarrier_try_wait(full, round);
+    else if (Fault == bulkLapped && tid == 63 && round == 0)
+      ;
+    else if (Fault != bulkNotWaited)
+      while (!tlc::mbarrier_try_wait(full, round)) // mark: wait
+        ;
+    for (int i = tid; i < 256; i += 64)
+      out[Fault == bulkObjectOverwritten ? i + 1 : i] = 2 * in[i]; // mark: scale
+    if (Fault != bulkNotFenced)
+      tlc::fence_proxy_async();
+    __syncthreads();
+    if (tid == 0) {
+      tlc::bulk_store(Y + round * 256, out, 1024); // mark: store
+      if (Fault != bulkNotCommitted)
+        tlc::tma_store_commit();
+      if (Fault == bulkReadBack)
+        tlc::tma_store_wait_read<0>();
+      else if (Fault != bulkNotDrained || round == 0)
+        tlc::tma_store_wait<0>();
+      if (Fault != bulkNotDrained)
+        Y[512 + round] = Y[round * 256]; // mark: back
+    }
+    __syncthreads();
+  }
+}
+
+template <int Fault> bool scaled() {
+  std::vector<float> x(516);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = number(i);
+  float *y = reserve<float>(514);
+  if (!start(scale<Fault>, {1, 64, 2048 + 8}, upload(x), y))
+    return false;
+  const auto result = download(y, 514);
+  for (size_t i = 0; i < 512; ++i)
+    if (result[i] != 2 * x[i])
+      return false;
+  return result[512] == 2 * x[0] && result[513] == 2 * x[256];
+}
+
+// ---- boxes of 1 to 5 dimensions, partly outside: zeros come, nothing is stored there
+
+constexpr int dims[5] = {20, 5, 4, 3, 2}, box[5] = {8, 3, 2, 2, 2}, first[5] = {-4, 3, -1, 2, 1};
+
+template <int Rank> constexpr int elements_of(const int (&size)[5]) {
+  int n = 1;
+  for (int d = 0; d < Rank; ++d)
+    n *= size[d];
+  return n;
+}
+
+enum Boxes { boxesClean, boxesRank, boxesMap, boxesPast, boxesNotFenced };
+
+template <int Rank, int Fault>
+__global__ void __launch_bounds__(32)
+    move_box(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to, const CUtensorMap *other) {
+  TLC_DYNAMIC_SHARED(unsigned char, arena, 128);
+  float *const in = reinterpret_cast<float *>(arena), *const out = reinterpret_cast<float *>(arena + 2048);
+  uint64_t *const full = reinterpret_cast<uint64_t *>(arena + 4096);
+  constexpr int count = elements_of<Rank>(box);
+  if (threadIdx.x == 0) {
+    tlc::mbarrier_init(full, 1);
+    tlc::fence_mbarrier_init();
+    tlc::mbarrier_arrive_expect_tx(full, count * 4);
+    const CUtensorMap *const map = Fault == boxesMap ? other : &from;
+    constexpr int x = first[0], y = first[1], z = first[2], u = first[3], v = first[4];
+    unsigned char *const place = arena + (Fault == boxesPast ? 4096 : 0);
+    if constexpr (Rank == 1)
+      tlc::tma_load_1d(place, map, full, x); // mark: load
+    else if constexpr (Rank == 2 || Fault == boxesRank)
+      tlc::tma_load_2d(place, map, full, x, y); // mark: load
+    else if constexpr (Rank == 3)
+      tlc::tma_load_3d(place, map, full, x, y, z);
+    else if constexpr (Rank == 4)
+      tlc::tma_load_4d(place, map, full, x, y, z, u);
+    else
+      tlc::tma_load_5d(place, map, full, x, y, z, u, v);
+  }
+  __syncthreads();
+  tlc::mbarrier_wait(full, 0);
+  for (int i = int(threadIdx.x); i < count; i += 32)
+    out[i] = in[i] + 1; // mark: add
+  if (Fault != boxesNotFenced)
+    tlc::fence_proxy_async();
+  __syncwarp();
+  if (tlc::elect_one()) {
+    constexpr int x = first[0], y = first[1], z = first[2], u = first[3], v = first[4];
+    if constexpr (Rank == 1)
+      tlc::tma_store_1d(&to, out, x);
+    else if constexpr (Rank == 2)
+      tlc::tma_store_2d(&to, out, x, y);
+    else if constexpr (Rank == 3)
+      tlc::tma_store_3d(&to, out, x, y, z);
+    else if constexpr (Rank == 4)
+      tlc::tma_store_4d(&to, out, x, y, z, u);
+    else
+      tlc::tma_store_5d(&to, out, x, y, z, u, v);
+    tlc::tma_store_commit();
+    tlc::tma_store_wait_read<0>();
+  }
+}
+
+template <int Rank> CUtensorMap boxMap(const float *base) {
+  uint64_t size[5], strides[4], bytes = 4;
+  uint32_t boxes[5];
+  for (int d = 0; d < Rank; ++d) {
+    size[d] = uint64_t(dims[d]), boxes[d] = uint32_t(box[d]);
+    bytes *= size[d];
+    if (d < 4)
+      strides[d] = bytes;
+  }
+  CUtensorMap map = {};
+  (void)tlc::tensor_map(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, Rank, const_cast<float *>(base), size, strides, boxes, 0, 0);
+  return map;
+}
+template <int Rank, int Fault = boxesClean> bool boxes() {
+  const int count = elements_of<Rank>(dims);
+  std::vector<float> x(size_t(count), 0), y(size_t(count), -7);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = float(i);
+  const float *from = upload(x);
+  float *to = upload(y);
+  if (!start(move_box<Rank, Fault>, {1, 32, 4096 + 8}, boxMap<Rank>(from), boxMap<Rank>(to),
+             reinterpret_cast<const CUtensorMap *>(from)))
+    return false;
+  const auto result = download(to, size_t(count));
+  for (int i = 0; i < count; ++i) {
+    bool inside = true;
+    for (int d = 0, left = i; d < Rank; left /= dims[d++])
+      inside = inside && left % dims[d] >= first[d] && left % dims[d] < first[d] + box[d];
+    if (result[size_t(i)] != (inside ? x[size_t(i)] + 1 : -7))
+      return false;
+  }
+  return true;
+}
+template <int Rank> bool refused() { // a map that the driver would not make
+  CUtensorMap map = {};
+  const uint64_t size[] = {20, 5}, strides[] = {Rank == 1 ? 40u : 80u};
+  const uint32_t boxes[] = {Rank == 2 ? 6u : 8u, Rank == 3 ? 257u : 3u};
+  float *base = reserve<float>(100) + (Rank == 4 ? 1 : 0);
+  const int swizzle = Rank == 5 ? 16 : 0;
+  const tlc_status status = tlc::tensor_map(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, size, strides, boxes, swizzle, 0);
+  return (status == TLC_ERR_NATIVE) == (Rank < 5);
+}
+
+// ---- sums of several blocks, added by the copies
+
+enum Sums { sumsClean, sumsNotFenced, sumsNotZeroed, sumsBesideStores, sumsOfBytes };
+
+template <int Fault>
+__global__ void __launch_bounds__(32) add_up(const __grid_constant__ CUtensorMap map, float *__restrict__ Y) {
+  TLC_DYNAMIC_SHARED(float, part, 128);
+  const int lane = int(threadIdx.x);
+  part[lane] = float(lane + int(blockIdx.x)); // mark: part
+  if (Fault != sumsNotFenced)
+    tlc::fence_proxy_async();
+  __syncwarp();
+  if (lane == 0) {
+    tlc::tma_reduce_add_1d(&map, part, 0); // mark: add
+    tlc::tma_store_commit();
+    tlc::tma_store_wait<0>();
+  }
+  if (Fault == sumsBesideStores && blockIdx.x == 1)
+    Y[lane] = 0; // mark: store
+}
+template <int Fault> bool addedUp() {
+  std::vector<float> zero(32, 100);
+  float *y = Fault == sumsNotZeroed ? reserve<float>(32) : upload(zero);
+  const uint64_t size = Fault == sumsOfBytes ? 128 : 32;
+  const uint32_t width = uint32_t(size);
+  CUtensorMap map = {};
+  (void)tlc::tensor_map(&map, Fault == sumsOfBytes ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+                        1, y, &size, &size, &width, 0, 0);
+  if (!start(add_up<Fault>, {5, 32, 128}, map, y))
+    return false;
+  const auto result = download(y, 32);
+  for (int i = 0; i < 32; ++i)
+    if (result[size_t(i)] != float(100 + 5 * i + 10))
+      return false;
+  return true;
+}
+
+// ---- pixels for a convolution: 3x3 filters over n images, padded by 1
+
+constexpr int channels = 16, wide = 7, high = 6, images = 2, pixels = 64;
+
+enum Pixels { pixelsClean, pixelsOfBoxes, pixelsTooFew };
+
+template <int Fault>
+__global__ void __launch_bounds__(32) gather(const __grid_constant__ CUtensorMap map, float *__restrict__ Y) {
+  TLC_DYNAMIC_SHARED(unsigned char, arena, 128);
+  float *const tile = reinterpret_cast<float *>(arena);
+  uint64_t *const full = reinterpret_cast<uint64_t *>(arena + pixels * channels * 4);
+  if (threadIdx.x == 0) {
+    tlc::mbarrier_init(full, 1);
+    tlc::fence_mbarrier_init();
+  }
+  __syncwarp();
+  for (int tap = 0; tap < 9; ++tap) {
+    if (threadIdx.x == 0) {
+      tlc::mbarrier_arrive_expect_tx(full, (Fault == pixelsTooFew ? pixels + 1 : pixels) * channels * 4); // mark: expect
+      tlc::tma_load_im2col_4d(tile, &map, full, 0, -1, -1, 0, tap % 3, tap / 3); // mark: load
+    }
+    tlc::mbarrier_wait(full, tap % 2);
+    for (int i = int(threadIdx.x); i < pixels * channels; i += 32)
+      Y[tap * pixels * channels + i] = tile[i];
+    __syncwarp();
+  }
+}
+template <int Fault> bool gathered() {
+  std::vector<float> x(images * high * wide * channels);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = float(i + 1);
+  const float *base = upload(x);
+  float *y = reserve<float>(9 * pixels * channels);
+  const uint64_t size[] = {channels, wide, high, images};
+  const uint64_t strides[] = {channels * 4, wide * channels * 4, high * wide * channels * 4};
+  const int lower[] = {-1, -1}, upper[] = {-1, -1};
+  const uint32_t steps[] = {1, 1, 1, 1}, boxes[] = {channels, 8, 8, 1};
+  CUtensorMap map = {};
+  const tlc_status status =
+      Fault == pixelsOfBoxes
+          ? tlc::tensor_map(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, const_cast<float *>(base), size, strides, boxes, 0, 0)
+          : tlc::tensor_map_im2col(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, const_cast<float *>(base), size, strides,
+                                   lower, upper, channels, pixels, steps, 0, 0);
+  if (status != TLC_OK || !start(gather<Fault>, {1, 32, pixels * channels * 4 + 8}, map, y))
+    return false;
+  const auto result = download(y, 9 * pixels * channels);
+  for (int tap = 0; tap < 9; ++tap)
+    for (int p = 0; p < pixels; ++p)
+      for (int c = 0; c < channels; ++c) {
+        const int w = p % wide + tap % 3 - 1, h = p / wide % high + tap / 3 - 1, n = p / (wide * high);
+        const bool inside = w >= 0 && w < wide && h >= 0 && h < high && n < images;
+        const float wanted = inside ? x[size_t(((n * high + h) * wide + w) * channels + c)] : 0;
+        if (result[size_t((tap * pixels + p) * channels + c)] != wanted)
+          return false;
+      }
+  return true;
+}
+
+// ---- neighbours in a cluster
+
+enum Peers {
+  peersClean,
+  peersNotStarted,
+  peersNotWaited,
+  peersOutside,
+  peersGone,
+  peersObjectNotFenced,
+  peersArriveTwice,
+  peersHalfArrives,
+};
+
+template <int Fault>
+__global__ void __launch_bounds__(64) pass_on(const int *__restrict__ X, int *__restrict__ Y) {
+  TLC_DYNAMIC_SHARED(unsigned char, arena, 128);
+  int *const got = reinterpret_cast<int *>(arena);
+  uint64_t *const arrived = reinterpret_cast<uint64_t *>(arena + 256);
+  const int tid = int(threadIdx.x), rank = int(tlc::cluster_rank()), next = (rank + 1) % 4;
+  const int value = X[int(blockIdx.x) * 64 + tid];
+  if (tid == 0) {
+    tlc::mbarrier_init(arrived, Fault == peersArriveTwice ? 32 : 64); // mark: init
+    if (Fault != peersObjectNotFenced)
+      tlc::fence_mbarrier_init();
+  }
+  if (Fault != peersNotStarted)
+    tlc::cluster_sync();
+  if (Fault == peersGone && rank == 0)
+    return;
+  if (Fault == peersOutside)
+    *tlc::map_cluster(got + tid, next + 1) = value; // mark: give
+  else if (rank % 2)
+    *tlc::map_cluster(got + tid, next) = value; // mark: give
+  else
+    tlc::st_cluster<4>(got + tid, next, &value); // mark: give
+  if (Fault == peersHalfArrives && tid >= 32)
+    ;
+  else
+    tlc::mbarrier_arrive_remote(arrived, next); // mark: arrive
+  if (Fault != peersNotWaited)
+    tlc::mbarrier_wait(arrived, 0); // mark: wait
+  int back;
+  tlc::ld_cluster<4>(&back, got + tid, rank); // mark: take
+  Y[int(blockIdx.x) * 64 + tid] = back;
+  tlc::cluster_sync();
+}
+template <int Fault> bool passedOn() {
+  std::vector<int> x(8 * 64);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = int(i);
+  int *y = reserve<int>(8 * 64);
+  if (!startClusters(pass_on<Fault>, {8, 64, 256 + 8}, 4, upload(x), y))
+    return false;
+  const auto result = download(y, 8 * 64);
+  for (int b = 0; b < 8; ++b)
+    for (int i = 0; i < 64; ++i)
+      if (result[size_t(b * 64 + i)] != (b / 4 * 4 + (b + 3) % 4) * 64 + i)
+        return false;
+  return true;
+}
+
+} // namespace
+
+void addHopperCopies(std::vector<Case> &cases) {
+  const Case all[] = {
+      {"bulk", scaled<bulkClean>, "", ""},
+      {"bulk: result not fenced", scaled<bulkNotFenced>, "proxy", "scale"},
+      {"bulk: not waited for", scaled<bulkNotWaited>, "race,uninitialised,exit", "scale,load"},
+      {"bulk: tried once, result not looked at", scaled<bulkTriedOnce>, "race,uninitialised", "scale,load"},
+      {"bulk: ends while the store reads", scaled<bulkNotDrained>, "exit", "store"},
+      {"bulk: too long", scaled<bulkTooLong>, "out-of-bounds,barrier-object", "load"},
+      {"bulk: misaligned", scaled<bulkMisaligned>, "misaligned", "load"},
+      {"bulk: barrier object overwritten", scaled<bulkObjectOverwritten>, "barrier-object", "scale"},
+      {"bulk: read back when only the source is free", scaled<bulkReadBack>, "race", "back"},
+      {"bulk: store not committed", scaled<bulkNotCommitted>, "race,exit", "scale,back,store"},
+      {"bulk: bytes expected after the arrival", scaled<bulkExpectedLate>, "mbarrier,race,deadlock,uninitialised", "expect,arrive,scale,load"},
+      {"bulk: barrier not initialised", scaled<bulkNotInitialised>, "mbarrier", "load,wait"},
+      {"bulk: a thread misses a phase", scaled<bulkLapped>, "race,mbarrier,uninitialised", "scale,wait"},
+      {"boxes: 1 dimension", boxes<1>, "", ""},
+      {"boxes: 2 dimensions", boxes<2>, "", ""},
+      {"boxes: 3 dimensions", boxes<3>, "", ""},
+      {"boxes: 4 dimensions", boxes<4>, "", ""},
+      {"boxes: 5 dimensions", boxes<5>, "", ""},
+      {"boxes: stride refused", refused<1>, "", ""},
+      {"boxes: width refused", refused<2>, "", ""},
+      {"boxes: height refused", refused<3>, "", ""},
+      {"boxes: base refused", refused<4>, "", ""},
+      {"boxes: accepted", refused<5>, "", ""},
+      {"boxes: too few coordinates", boxes<3, boxesRank>, "tensor-map", "load"},
+      {"boxes: no tensor map", boxes<2, boxesMap>, "tensor-map", "load"},
+      {"boxes: past the shared memory", boxes<2, boxesPast>, "out-of-bounds,barrier-object", "load"},
+      {"boxes: result not fenced", boxes<2, boxesNotFenced>, "proxy", "add"},
+      {"sums", addedUp<sumsClean>, "", ""},
+      {"sums: not fenced", addedUp<sumsNotFenced>, "proxy", "part"},
+      {"sums: added to nothing", addedUp<sumsNotZeroed>, "uninitialised", "add"},
+      {"sums: beside a plain store", addedUp<sumsBesideStores>, "race", "store,add"},
+      {"sums: of bytes", addedUp<sumsOfBytes>, "tensor-map", "add"},
+      {"pixels", gathered<pixelsClean>, "", ""},
+      {"pixels: map of boxes", gathered<pixelsOfBoxes>, "tensor-map", "load"},
+      {"pixels: too many expected", gathered<pixelsTooFew>, "deadlock,mbarrier", "expect"},
+      {"peers", passedOn<peersClean>, "", ""},
+      {"peers: may not have started", passedOn<peersNotStarted>, "race,mbarrier,proxy", "give,arrive,wait,init"},
+      {"peers: not waited for", passedOn<peersNotWaited>, "race,uninitialised", "give,take"},
+      {"peers: outside the cluster", passedOn<peersOutside>, "out-of-bounds", "give"},
+      {"peers: one has ended", passedOn<peersGone>, "exit", "give,arrive"},
+      {"peers: barrier object not fenced", passedOn<peersObjectNotFenced>, "proxy", "init,arrive"},
+      {"peers: too many arrivals", passedOn<peersArriveTwice>, "mbarrier,race,uninitialised", "arrive,take,give,wait"},
+      {"peers: half of them arrive", passedOn<peersHalfArrives>, "deadlock", "wait"},
+  };
+  cases.insert(cases.end(), std::begin(all), std::end(all));
+}
