@@ -21,6 +21,7 @@ struct Case {
 void addPipelines(std::vector<Case> &cases);
 void addBlocks(std::vector<Case> &cases);
 void addGrids(std::vector<Case> &cases);
+void addHopperAttention(std::vector<Case> &cases);
 void addHopperCopies(std::vector<Case> &cases);
 void addHopperGemm(std::vector<Case> &cases);
 void addHopperProducts(std::vector<Case> &cases);

@@ -210,9 +210,9 @@ __global__ void __launch_bounds__(384, 1)
     tlc::cluster_sync();
 }
 
-template <int Fault, int Store = byWarp> bool gemm() {
-  // Rows of a TMA store are multiples of 16 bytes; the direct one has columns of any number.
-  constexpr int M = 390, N = Store == direct ? 123 : 120, K = 5 * tile_k - 8;
+// Rows of a TMA store are multiples of 16 bytes; the direct one has columns of any number.
+template <int Fault, int Store = byWarp, int M = 390, int N = Store == direct ? 123 : 120, int K = 5 * tile_k - 8>
+bool gemm() {
   const std::vector<__half> a = halves(M * K, 0), b = halves(N * K, 77777);
   const __half *A = upload(a), *B = upload(b);
   __half *C = reserve<__half>(M * N);
@@ -240,6 +240,7 @@ void addHopperGemm(std::vector<Case> &cases) {
       {"sm90 gemm", gemm<clean>, "", ""},
       {"sm90 gemm, stored by warpgroups", gemm<clean, byGroup>, "", ""},
       {"sm90 gemm, stored from registers", gemm<clean, direct>, "", ""},
+      {"sm90 gemm, 256 x 256 x 256", gemm<clean, byWarp, 256, 256, 256>, "", ""},
       {"sm90 gemm: no barrier after the initialisation", gemm<noBarrierAfterInit>, "race,mbarrier", "wait_empty,wait_full,expect,release,load"},
       {"sm90 gemm: initialisation not fenced", gemm<noFenceAfterInit>, "proxy", "init"},
       {"sm90 gemm: parity of the full barrier", gemm<fullParity>, "race,uninitialised,mbarrier", "product,wait_full"},

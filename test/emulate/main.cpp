@@ -8,6 +8,7 @@ int main(int argc, char **argv) {
   addPipelines(cases);
   addBlocks(cases);
   addGrids(cases);
+  addHopperAttention(cases);
   addHopperCopies(cases);
   addHopperGemm(cases);
   addHopperProducts(cases);
