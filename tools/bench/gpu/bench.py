@@ -1,27 +1,50 @@
 #!/usr/bin/env python3
-"""Builds the samples for a GPU, checks them there and times them against cuBLAS, PyTorch's attention and a device copy.
+"""Builds kernels for a GPU, checks them there and times them against cuBLAS, cuBLASLt, PyTorch's attention, a device copy and, where
+their sources are at hand, hand-written kernels.
 
-    tools/bench/gpu/bench.py --tlc build/bin/tlc --targets sm80 sm90 --work bench-out --json results.json
+    tools/bench/gpu/bench.py build --work bench-out [--hand-gemm DIR] [--hand-attention FILE.cu]     needs nvcc, no GPU
+    tools/bench/gpu/bench.py run   --work bench-out --json results.json --seconds 280               needs a GPU, no compiler
+    tools/bench/gpu/bench.py       ...                                                              both
 
-Needs nvcc and an NVIDIA GPU; attention and the memory-bound kernels need PyTorch too. Prints a table of ratios (above 1: faster
-than the peer); exit status 1 if a kernel could not be built, refused to run or was wrong."""
+`build` keeps what has not changed. `--variant NAME 'KEY=VALUE' ...` builds each kernel once more with lines of its schedule changed
+(`--variant direct store=direct`). Rows are those of LOG.md. Exit status 1 if something could not be built, refused to run or was
+wrong."""
 import argparse
+import concurrent.futures
 import datetime
+import hashlib
 import json
+import math
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 SAMPLES = HERE.parent.parent.parent / "samples"
 
-# Tile sizes worth timing on each machine: (threads, block_M, block_N, block_K, stages).
-GEMM = {
-    "sm80": [(128, 128, 128, 32, 4), (256, 128, 256, 32, 4)],
-    "sm90": [(128, 128, 128, 32, 4), (256, 128, 256, 32, 4)],
+# (threads, block_M, block_N, block_K, stages): the fastest of a row is what is reported, as with cuBLASLt's suggestions.
+GEMM_TILES = {
+    "sm80": [(128, 128, 128, 32, 4), (256, 128, 256, 32, 4), (128, 64, 128, 32, 4)],
+    "sm90": [(256, 128, 256, 64, 4), (256, 128, 192, 64, 4), (256, 128, 128, 64, 5), (128, 64, 128, 64, 4), (128, 128, 128, 32, 4)],
 }
-ATTENTION = {"sm80": "block_M=128, block_N=64, num_stages=2, threads=128", "sm90": "block_M=128, block_N=64, num_stages=2, threads=128"}
+# Other layouts than NT get these only.
+GEMM_TILES_LAYOUTS = {"sm80": [(128, 128, 128, 32, 4)], "sm90": [(256, 128, 256, 64, 4), (256, 128, 128, 64, 5)]}
+# Rows 1 to 13 of the performance table; NT where nothing is said.
+GEMM_ROWS = [
+    ("1", 2048, 2048, 2048), ("2", 4096, 4096, 4096), ("3", 8192, 8192, 8192), ("4", 16384, 16384, 16384), ("5", 4096, 4096, 14336),
+    ("6", 4096, 8192, 28672), ("7", 8192, 1024, 8192), ("8", 8192, 28672, 8192), ("9", 4096, 2112, 7168), ("10", 4096, 7168, 2048),
+    ("11", 8192, 8192, 512), ("12", 2048, 2048, 8192),
+]
+ROW_13_LAYOUTS = ("NN", "TN", "TT")
+# dim: (threads, block_M, block_N, stages)
+ATTENTION_TILES = {
+    "sm80": {64: [(128, 128, 64, 2)], 128: [(128, 128, 64, 2)]},
+    "sm90": {64: [(256, 128, 128, 2), (128, 128, 64, 2)], 128: [(256, 128, 128, 2), (128, 128, 64, 2)]},
+}
+MEMORY_BOUND = ("vector_add", "rmsnorm", "softmax")
 
 
 class Failed(Exception):
@@ -35,107 +58,252 @@ def run(command):
     return done.stdout
 
 
-def tlc(arguments, target, sample, output, instantiation, kernel):
-    command = [arguments.tlc, SAMPLES / sample / "kernel.tl", f"--target={target}", "-o", output]
-    if instantiation:
-        command += ["--instantiate", instantiation]
-    run(command + ["--kernel", kernel])
+# ---- Building
 
 
-def nvcc(arguments, target, sources, output, *flags):
-    gencode = run([arguments.tlc, "targets", target, "--flags"]).split()
-    run([arguments.nvcc, "-std=c++17", "-O3", "-lineinfo", *gencode, *flags, *sources, "-o", output])
+class Builder:
+    def __init__(self, arguments):
+        self.tlc, self.nvcc, self.work = arguments.tlc.resolve(), arguments.nvcc, arguments.work
+        self.variants = {"": []} | {v[0]: [c.split("=", 1) for c in v[1:]] for v in arguments.variant}
+
+    def schedule(self, command, folder, changes):
+        """The planned schedule with its lines of some kinds ending in other words."""
+        lines = run(["env", "NO_COLOR=1", self.tlc, "report", *command]).splitlines()
+        for key, value in changes:
+            lines = [re.sub(rf"^(\s*{key}(?: \S+)*?) \S+(?=\s*(//|$))", rf"\1 {value}", line) for line in lines]
+        path = folder / "schedule"
+        path.write_text("\n".join(lines) + "\n")
+        return [f"--schedule={path}"]
+
+    def library(self, folder, source, target, symbol, instantiation, changes=()):
+        """A shared library with one kernel; nothing is done if the emitted text is what it was."""
+        folder.mkdir(parents=True, exist_ok=True)
+        emitted, library, stamp = folder / "kernel.cu", folder / "kernel.so", folder / "stamp"
+        # An instantiation needs a name that the source itself does not have.
+        command = [source, f"--target={target}", "--kernel", symbol] + (["--instantiate", instantiation] if instantiation else [])
+        extra = self.schedule(command, folder, changes) if changes else []
+        run([self.tlc, *command, *extra, "-o", emitted])
+        flags = ["-std=c++17", "-O3", "-lineinfo", *run([self.tlc, "targets", target, "--flags"]).split(), "-shared", "-Xcompiler", "-fPIC"]
+        now = hashlib.sha256((emitted.read_text() + " ".join(flags)).encode()).hexdigest()
+        if not (library.exists() and stamp.exists() and stamp.read_text() == now):
+            run([self.nvcc, *flags, emitted, "-o", library])
+            stamp.write_text(now)
+        return library.relative_to(self.work)
+
+    def gemm(self, target, tile, layout, dtype, variant):
+        threads, m, n, k, stages = tile
+        config = f"{m}x{n}x{k}-s{stages}-t{threads}" + (f"-{variant}" if variant else "")
+        options = (f"trans_A={layout[0] == 'T'}, trans_B={layout[1] == 'T'}, block_M={m}, block_N={n}, block_K={k}, "
+                   f"num_stages={stages}, threads={threads}, dtype=T.{'bfloat16' if dtype == 'bf16' else 'float16'}")
+        library = self.library(self.work / target / f"gemm-{dtype}-{layout}-{config}", HERE / "gemm.tl", target, "bench_gemm",
+                               f"bench_gemm = gemm(M, N, K, {options})", self.variants[variant])
+        return {"job": "gemm", "target": target, "config": config, "dtype": dtype, "layout": layout, "library": str(library),
+                "symbol": "bench_gemm"}
+
+    def attention(self, target, dim, mask, tile, variant):
+        threads, m, n, stages = tile
+        config = f"{m}x{n}-s{stages}-t{threads}" + (f"-{variant}" if variant else "")
+        options = (f"heads={2048 // dim}, groups=1, dim={dim}, is_causal={mask == 'causal'}, block_M={m}, block_N={n}, "
+                   f"num_stages={stages}, threads={threads}")
+        library = self.library(self.work / target / f"attention-{dim}-{mask}-{config}", SAMPLES / "flash_attention/kernel.tl", target,
+                               "bench_attention", f"bench_attention = attention(batch, seq_len, {options})", self.variants[variant])
+        return {"job": "torch", "target": target, "name": f"attention:{dim}:{mask}:{config}", "library": str(library),
+                "symbol": "bench_attention"}
+
+    def memory_bound(self, target, name):
+        library = self.library(self.work / target / name, SAMPLES / name / "kernel.tl", target, name, None)
+        return {"job": "torch", "target": target, "name": name, "library": str(library), "symbol": name}
+
+    def tool(self, job, output, *command):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        sources = [pathlib.Path(c) for c in command if str(c).endswith(".cu")]
+        if not output.exists() or any(s.stat().st_mtime > output.stat().st_mtime for s in sources):
+            run([self.nvcc, "-O3", *command, "-o", output])
+        return {"job": job, "library": str(output.relative_to(self.work))}
+
+    def jobs(self, arguments):
+        def wanted(name):
+            return not arguments.only or any(word in name for word in arguments.only)
+
+        for target in arguments.targets:
+            for variant in self.variants:
+                for dtype in ("f16", "bf16"):
+                    for tile in GEMM_TILES[target] if wanted("gemm") else ():
+                        yield self.gemm, target, tile, "NT", dtype, variant
+                for layout in ROW_13_LAYOUTS if wanted("gemm") and not variant else ():
+                    for tile in GEMM_TILES_LAYOUTS[target]:
+                        yield self.gemm, target, tile, layout, "f16", variant
+                for dim, tiles in ATTENTION_TILES[target].items():
+                    for mask in ("full", "causal"):
+                        for tile in tiles if wanted("attention") else ():
+                            yield self.attention, target, dim, mask, tile, variant
+            for name in MEMORY_BOUND:
+                if wanted(name):
+                    yield self.memory_bound, target, name
+        tools, hopper = self.work / "tools", "-gencode=arch=compute_90a,code=sm_90a"
+        if wanted("gemm"):
+            yield self.tool, "gemm_bench", tools / "gemm_bench", "-std=c++20", "-arch=sm_80", HERE / "gemm_bench.cu", "-lcublas", "-lcublasLt"
+        shared = ("-std=c++17", hopper, "-shared", "-Xcompiler", "-fPIC")
+        if arguments.hand_gemm and wanted("gemm"):
+            folder = arguments.hand_gemm
+            yield self.tool, "hand_gemm", tools / "hand_gemm.so", *shared, f"-I{folder}", folder / "gemm_sm90.cu", HERE / "hand_gemm.cu"
+        if arguments.hand_attention and wanted("attention"):
+            yield self.tool, "hand_attention", tools / "hand_attention.so", *shared, arguments.hand_attention
 
 
-def gemm_rows(arguments, target, config):
-    threads, m, n, k, stages = config
-    folder = arguments.work / f"gemm-{target}-{m}x{n}x{k}-s{stages}-t{threads}"
-    folder.mkdir(parents=True, exist_ok=True)
-    tlc(arguments, target, "gemm", folder / "bench_gemm.cu",
-        f"bench_gemm = matmul(M, N, K, block_M={m}, block_N={n}, block_K={k}, num_stages={stages}, threads={threads})", "bench_gemm")
-    nvcc(arguments, target, [HERE / "gemm_bench.cu", folder / "bench_gemm.cu"], folder / "bench", f"-I{folder}", "-lcublas")
-    for line in run([folder / "bench", *arguments.shapes]).splitlines():
-        yield {"target": target, "config": folder.name.split("-", 2)[2], **json.loads(line)}
+def build(arguments):
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    builder, built, bad = Builder(arguments), [], []
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        futures = {pool.submit(job[0], *job[1:]): job for job in builder.jobs(arguments)}
+        for future in concurrent.futures.as_completed(futures):
+            what = " ".join(str(x) for x in futures[future][1:])
+            try:
+                built.append(future.result())
+                print("built", what, flush=True)
+            except Failed as failure:
+                bad.append({"target": "", "kernel": what, "error": str(failure)})
+                print(f"FAILED {what}\n{failure}", file=sys.stderr, flush=True)
+    built.sort(key=lambda job: json.dumps(job, sort_keys=True))
+    version = run([arguments.tlc, "--version"]).splitlines()[0]
+    (arguments.work / "jobs.json").write_text(json.dumps({"tlc": version, "jobs": built, "failed": bad}, indent=1) + "\n")
+    return 1 if bad else 0
 
 
-def torch_rows(arguments, target):
-    folder = arguments.work / f"torch-{target}"
-    folder.mkdir(parents=True, exist_ok=True)
-    jobs = {name: (name, None) for name in ("vector_add", "rmsnorm", "softmax")}
-    for name, causal in (("attention_causal", True), ("attention_full", False)):
-        jobs[name] = ("flash_attention",
-                      f"bench_{name} = attention(batch, seq_len, heads=16, groups=4, dim=128, is_causal={causal}, {ATTENTION[target]})")
-    libraries = []
-    for name, (sample, instantiation) in jobs.items():
-        if arguments.only and not any(word in name for word in arguments.only):
-            continue
-        try:
-            # An instantiation needs a name that the sample itself does not have.
-            kernel = f"bench_{name}" if instantiation else name
-            tlc(arguments, target, sample, folder / f"{name}.cu", instantiation, kernel)
-            nvcc(arguments, target, [folder / f"{name}.cu"], folder / f"{name}.so", "-shared", "-Xcompiler", "-fPIC")
-            libraries.append(f"lib={name}={folder / f'{name}.so'}={kernel}")
-        except Failed as failure:
-            yield {"target": target, "kernel": name, "error": str(failure)}
-    if libraries:
-        for line in run([sys.executable, HERE / "torch_bench.py", *libraries]).splitlines():
-            if line.startswith("{"):
-                yield {"target": target, **json.loads(line)}
+# ---- Running
+
+
+def stream(command):
+    """Lines of JSON as they come; the exit status as a row if it is not 0."""
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if line.startswith("{"):
+            yield json.loads(line)
+    errors = process.stderr.read()
+    if process.wait():
+        yield {"kernel": pathlib.Path(str(command[-1])).name, "error": f"status {process.returncode}: {errors.strip()[-1500:]}"}
+
+
+def gemm_rows(arguments, jobs, tools, target, seconds):
+    ours = [j for j in jobs if j["job"] == "gemm" and j["target"] == target]
+    lines = [f"ours {j['config']} {j['dtype']} {j['layout']} {arguments.work / j['library']} {j['symbol']}" for j in ours]
+    if "hand_gemm" in tools:
+        lines.append(f"hand {tools['hand_gemm']}")
+    rows = []
+    for dtype in ("bf16", "f16"):
+        rows += [(f"{i}-{dtype}", dtype, "NT", f"{m}x{n}x{k}") for i, m, n, k in GEMM_ROWS]
+    rows += [(f"13-{layout}", "f16", layout, "4096x4096x4096") for layout in ROW_13_LAYOUTS]
+    if arguments.shapes:
+        rows = [(shape, dtype, "NT", shape) for shape in arguments.shapes for dtype in ("bf16", "f16")]
+    if arguments.rows:
+        rows = [row for row in rows if row[0] in arguments.rows or row[0].split("-")[0] in arguments.rows]
+    # Short ones first: after long products the card clocks lower for a while.
+    rows.sort(key=lambda row: math.prod(int(x) for x in row[3].split("x")))
+    have = {(j["dtype"], j["layout"]) for j in ours}
+    lines += ["row " + " ".join(row) for row in rows if (row[1], row[2]) in have]
+    lines += [f"rounds {arguments.rounds}", f"seconds {seconds}"]
+    spec = pathlib.Path(arguments.scratch) / f"gemm-{target}.spec"
+    spec.write_text("\n".join(lines) + "\n")
+    yield from stream([tools["gemm_bench"], spec])
+
+
+def torch_rows(arguments, jobs, tools, target, seconds):
+    libraries = [f"lib={j['name']}={arguments.work / j['library']}={j['symbol']}" for j in jobs if j["job"] == "torch" and j["target"] == target]
+    if not libraries:
+        return
+    options = [f"seconds={seconds}", f"rounds={arguments.rounds}"]
+    if "hand_attention" in tools:
+        options.append(f"hand={tools['hand_attention']}")
+    yield from stream([sys.executable, HERE / "torch_bench.py", *options, *libraries])
 
 
 def show(row):
+    name = f"{row.get('target', ''):5} {row['kernel']:22} {row.get('id', ''):8} {row.get('config', ''):22} {row.get('shape', ''):20} "
     if "error" in row:
         text = f"FAILED: {row['error'].strip().splitlines()[-1]}"
+    elif "skipped" in row:
+        text = f"left out: {row['skipped']}"
     elif "check" in row:
-        text = f"{'right' if row['right'] else 'WRONG'} against {row['check']}" + (f" ({row['worst']:.1e})" if "worst" in row else "")
+        verdict = {True: "right", False: "WRONG", None: "off by"}[row.get("right")]
+        text = f"{verdict} against {row['check']}" + (f" ({row['worst']:.1e})" if "worst" in row else "")
     else:
-        rate = f"{row['tflops']:7.1f} TFLOP/s" if "tflops" in row else f"{row['gbs']:7.1f} GB/s"
-        text = f"{row['ms']:9.4f} ms {rate}"
+        rate = (lambda x: f"{x:6.1f} TFLOP/s") if "peer_tflops" in row or "tflops" in row else (lambda x: f"{x:6.1f} GB/s")
+        text = f"{row['ms']:9.4f} ms {rate(row.get('tflops', row.get('gbs', 0)))}" if "ms" in row else f"{'-':>9}"
         if "peer" in row:
-            text += f"   {row['ratio']:.3f} x {row['peer']} ({row['peer_ms']:.4f} ms)"
-        if row.get("right") is False:
-            text += "   WRONG"
-    print(f"{row['target']:6} {row['kernel']:18} {row.get('config', ''):22} {row.get('shape', ''):24} {text}", flush=True)
+            ratio = f"{row['ratio']:.3f} x " if "ratio" in row else ""
+            text += f"   {ratio}{row['peer']} ({row['peer_ms']:.4f} ms"
+            text += f", {row['peer_tflops']:.1f})" if "peer_tflops" in row else ")"
+        text += f"  {row['sm_mhz']} MHz" if "sm_mhz" in row else ""
+        text += "   WRONG" if row.get("right") is False else ""
+    print(name + text, flush=True)
+
+
+def means(rows):
+    """Geometric means of the ratios by target, kernel and peer, and the worst of each."""
+    groups = {}
+    for row in rows:
+        if "ratio" in row and "peer" in row:
+            kernel = row["kernel"].split()[0] + (f" {row['dtype']}" if "dtype" in row else "")
+            groups.setdefault((row["target"], kernel, row["peer"]), []).append(row["ratio"])
+    return [{"target": t, "kernel": k, "peer": p, "rows": len(r), "mean": round(math.exp(sum(map(math.log, r)) / len(r)), 4),
+             "worst": min(r), "best": max(r)} for (t, k, p), r in sorted(groups.items())]
+
+
+def run_all(arguments):
+    begin, plan = time.monotonic(), json.loads((arguments.work / "jobs.json").read_text())
+    tools = {j["job"]: arguments.work / j["library"] for j in plan["jobs"] if j["job"] in ("gemm_bench", "hand_gemm", "hand_attention")}
+    arguments.scratch.mkdir(parents=True, exist_ok=True)
+    rows = list(plan["failed"])
+
+    def write():
+        device = ""
+        if shutil.which("nvidia-smi"):
+            device = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm,power.limit", "--format=csv,noheader"],
+                                    stdout=subprocess.PIPE, text=True).stdout.strip()
+        if arguments.json:
+            arguments.json.write_text(json.dumps({"date": datetime.date.today().isoformat(), "tlc": plan["tlc"], "device": device,
+                                                  "rows": rows, "means": means(rows)}, indent=1) + "\n")
+
+    parts = [(part, target) for target in arguments.targets for part in (gemm_rows, torch_rows)]
+    for i, (part, target) in enumerate(parts):
+        left = arguments.seconds - (time.monotonic() - begin)
+        if part is gemm_rows and "gemm_bench" not in tools:
+            continue
+        for row in part(arguments, plan["jobs"], tools, target, max(5, left / (len(parts) - i))):
+            rows.append({"target": target, **row})
+            show(rows[-1])
+        write() # a run that is stopped leaves what it has
+    for mean in means(rows):
+        print(f"{mean['target']:5} {mean['kernel']:18} against {mean['peer']:22} geometric mean {mean['mean']:.3f} of {mean['rows']:2} rows "
+              f"({mean['worst']:.3f} to {mean['best']:.3f})")
+    bad = [row for row in rows if "error" in row or row.get("right") is False]
+    print(f"{len(rows)} rows, {len(bad)} bad, {time.monotonic() - begin:.0f} s")
+    return 1 if bad or not rows else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=["build", "run", "both"], default="both")
     parser.add_argument("--tlc", type=pathlib.Path, default=HERE.parent.parent.parent / "build/bin/tlc")
     parser.add_argument("--nvcc", default="nvcc")
-    parser.add_argument("--targets", nargs="+", default=["sm80", "sm90"], choices=sorted(GEMM))
-    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("gpu-bench"))
+    parser.add_argument("--targets", nargs="+", default=["sm90"], choices=sorted(GEMM_TILES))
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("gpu-bench"), help="libraries and jobs.json")
+    parser.add_argument("--scratch", type=pathlib.Path, help="where `run` may write; the work folder")
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--only", nargs="+", help="only kernels whose name contains one of these words")
-    parser.add_argument("--shapes", nargs="+", default=[], help="GEMM shapes, MxNxK")
+    parser.add_argument("--only", nargs="+", help="build only kernels whose name contains one of these words")
+    parser.add_argument("--rows", nargs="+", help="run only these GEMM rows (2, 2-f16, 13-TN)")
+    parser.add_argument("--shapes", nargs="+", default=[], help="GEMM shapes instead of the table's, MxNxK")
+    parser.add_argument("--variant", nargs="+", action="append", default=[], metavar="WORD", help="NAME KEY=VALUE ...")
+    parser.add_argument("--hand-gemm", type=pathlib.Path, help="folder with gemm_sm90.cu and gemm_sm90.h")
+    parser.add_argument("--hand-attention", type=pathlib.Path, help="attn_sm90.cu")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=280, help="for `run`: rows that would start later are left out")
+    parser.add_argument("--jobs", type=int, default=2, help="compilers at a time")
     arguments = parser.parse_args()
-    arguments.tlc = arguments.tlc.resolve()
     arguments.work = arguments.work.resolve()
-
-    rows = []
-    def add(generator, what):
-        try:
-            for row in generator:
-                rows.append(row)
-                show(row)
-        except Failed as failure:
-            rows.append({**what, "error": str(failure)})
-            print(failure, file=sys.stderr)
-            show(rows[-1])
-
-    for target in arguments.targets:
-        if not arguments.only or any(word in "gemm" for word in arguments.only):
-            for config in GEMM[target]:
-                add(gemm_rows(arguments, target, config), {"target": target, "kernel": "gemm", "config": str(config)})
-        if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode == 0:
-            add(torch_rows(arguments, target), {"target": target, "kernel": "torch_bench"})
-        else:
-            print("PyTorch is missing: attention and memory-bound kernels are skipped")
-    if arguments.json:
-        device = run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]).strip() if shutil.which("nvidia-smi") else ""
-        arguments.json.write_text(json.dumps({"date": datetime.date.today().isoformat(), "device": device, "rows": rows}, indent=1) + "\n")
-    bad = [row for row in rows if "error" in row or row.get("right") is False]
-    print(f"{len(rows)} rows, {len(bad)} bad")
-    return 1 if bad or not rows else 0
+    arguments.scratch = (arguments.scratch or arguments.work).resolve()
+    status = build(arguments) if arguments.what != "run" else 0
+    return run_all(arguments) or status if arguments.what != "build" else status
 
 
 if __name__ == "__main__":

@@ -1,16 +1,32 @@
-// Times a tlc GEMM (bench_gemm.h, float16, C = A @ B, row-major) against cuBLAS and checks it against float64 on the host.
-//   gemm_bench [MxNxK ...]       prints one JSON object a shape
-#include "bench_gemm.h"
-
+// Times GEMMs compiled by tlc against cuBLAS, the fastest of cuBLASLt's first 32 suggestions and, if given, a hand-written kernel,
+// all in one process, and checks each against a float32 product and float64 samples.
+//
+//   gemm_bench SPEC        lines of the file, in any order (dtype f16 or bf16; layout N or T for A, then for B):
+//     ours NAME DTYPE LAYOUT LIBRARY SYMBOL     a function of tlc's making in a shared library
+//     hand LIBRARY                              `hand_gemm` of hand_gemm.cu, takes A as N and any B
+//     row ID DTYPE LAYOUT MxNxK
+//     rounds N                                  repetitions that count; 25
+//     seconds S                                 rows that would start later are left out
+//
+// A is [M, K] (T: [K, M]), B [K, N] (T: [N, K]), row-major; what the vendor calls NT is "NT" here, too. Prints one JSON object a
+// row and peer. L2 is flushed by a memset of 256 MB before each launch; who runs when is drawn anew in each round.
+#include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,19 +34,87 @@
   do {                                                                                             \
     auto status = (call);                                                                          \
     if (static_cast<int>(status) != 0) {                                                           \
-      std::fprintf(stderr, "%s: %d\n", #call, static_cast<int>(status));                           \
+      std::fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, static_cast<int>(status)); \
       std::exit(1);                                                                                \
     }                                                                                              \
   } while (0)
 
 namespace {
 
-struct Shape {
-  long long m, n, k;
+using Entry = int (*)(const void *, const void *, void *, long long, long long, long long, void *, size_t, cudaStream_t);
+using HandEntry = int (*)(const void *, const void *, void *, int, int, int, int, int);
+
+struct Kernel {
+  std::string name, dtype, layout;
+  Entry entry;
+};
+struct Row {
+  std::string id, dtype, layout;
+  long long m = 0, n = 0, k = 0;
+  bool bfloat() const { return dtype == "bf16"; }
+  bool transA() const { return layout[0] == 'T'; }
+  bool transB() const { return layout[1] == 'T'; }
+  std::string shape() const { return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k); }
+};
+struct Spec {
+  std::vector<Kernel> ours;
+  std::vector<Row> rows;
+  HandEntry hand = nullptr;
+  int rounds = 25;
+  double seconds = 1e9;
 };
 
+[[noreturn]] void refuse(const std::string &why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::exit(2);
+}
+
+void *symbol(const std::string &library, const std::string &name) {
+  void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void *found = handle ? dlsym(handle, name.c_str()) : nullptr;
+  if (!found)
+    refuse(dlerror());
+  return found;
+}
+
+Spec readSpec(const char *path) {
+  std::ifstream file(path);
+  if (!file)
+    refuse(std::string("cannot read ") + path);
+  Spec spec;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream in(line);
+    std::string what, library, name, shape;
+    in >> what;
+    if (what == "ours") {
+      Kernel k;
+      in >> k.name >> k.dtype >> k.layout >> library >> name;
+      k.entry = reinterpret_cast<Entry>(symbol(library, name));
+      spec.ours.push_back(k);
+    } else if (what == "hand") {
+      in >> library;
+      spec.hand = reinterpret_cast<HandEntry>(symbol(library, "hand_gemm"));
+    } else if (what == "row") {
+      Row r;
+      in >> r.id >> r.dtype >> r.layout >> shape;
+      if (std::sscanf(shape.c_str(), "%lldx%lldx%lld", &r.m, &r.n, &r.k) != 3 || r.layout.size() != 2)
+        refuse("not a row: " + line);
+      spec.rows.push_back(r);
+    } else if (what == "rounds") {
+      in >> spec.rounds;
+    } else if (what == "seconds") {
+      in >> spec.seconds;
+    } else if (!what.empty()) {
+      refuse("not a line of a specification: " + line);
+    }
+  }
+  return spec;
+}
+
+// ---- Numbers
+
 // Normally distributed: the power drawn, and with it the clock, depends on the numbers.
-__global__ void fillNormal(__half *p, size_t count, unsigned long long seed) {
+template <class T> __global__ void fillNormal(T *p, size_t count, unsigned long long seed) {
   for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x) {
     auto mix = [](unsigned long long x) {
       x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -39,15 +123,15 @@ __global__ void fillNormal(__half *p, size_t count, unsigned long long seed) {
     };
     unsigned long long bits = mix(seed + i * 0x9e3779b97f4a7c15ull);
     float u = (static_cast<unsigned>(bits) + 1.0f) * 2.3283064e-10f, v = static_cast<unsigned>(bits >> 32) * 2.3283064e-10f;
-    p[i] = __float2half(sqrtf(-2.0f * logf(fminf(u, 1.0f))) * cospif(2.0f * v));
+    p[i] = T(sqrtf(-2.0f * logf(fminf(u, 1.0f))) * cospif(2.0f * v));
   }
 }
 
 // sums[0] += (x - y)^2, sums[1] += y^2; a NaN in x shows in sums[0].
-__global__ void distance(const __half *x, const __half *y, size_t count, double *sums) {
+template <class T> __global__ void distance(const T *x, const float *y, size_t count, double *sums) {
   double difference = 0, norm = 0;
   for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x) {
-    double a = __half2float(x[i]), b = __half2float(y[i]);
+    double a = float(x[i]), b = y[i];
     difference += (a - b) * (a - b);
     norm += b * b;
   }
@@ -55,23 +139,88 @@ __global__ void distance(const __half *x, const __half *y, size_t count, double 
   atomicAdd(&sums[1], norm);
 }
 
-struct Bench {
-  cublasHandle_t blas;
-  __half *a, *b, *c, *reference;
-  double *sums;
-  void *flush;
-  static constexpr size_t flushBytes = 256u << 20; // several times any L2
-  cudaEvent_t start, stop;
+double median(std::vector<float> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
 
-  int ours(const Shape &s) { return bench_gemm(a, b, c, s.m, s.n, s.k, nullptr, 0, nullptr); }
-  void cublas(const Shape &s) {
-    // Row-major C = A B is column-major C^T = B^T A^T.
-    const float one = 1, zero = 0;
-    REQUIRE(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, s.n, s.m, s.k, &one, b, CUDA_R_16F, s.n, a, CUDA_R_16F, s.k, &zero,
-                         reference, CUDA_R_16F, s.n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+// ---- Clocks, where the driver's library is there
+
+class Clocks {
+public:
+  Clocks() {
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+    char bus[32] = {};
+    int device = 0;
+    if (!library || cudaGetDevice(&device) || cudaDeviceGetPCIBusId(bus, sizeof bus, device))
+      return;
+    auto init = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
+    auto find = reinterpret_cast<int (*)(const char *, void **)>(dlsym(library, "nvmlDeviceGetHandleByPciBusId_v2"));
+    clock = reinterpret_cast<int (*)(void *, int, unsigned *)>(dlsym(library, "nvmlDeviceGetClockInfo"));
+    power = reinterpret_cast<int (*)(void *, unsigned *)>(dlsym(library, "nvmlDeviceGetPowerUsage"));
+    if (!init || !find || init() || find(bus, &handle))
+      handle = nullptr;
+  }
+  void sample() {
+    constexpr int sm = 1;
+    unsigned value = 0;
+    if (handle && clock && clock(handle, sm, &value) == 0)
+      megahertz.push_back(static_cast<float>(value));
+    if (handle && power && power(handle, &value) == 0)
+      watts.push_back(static_cast<float>(value) / 1000);
+  }
+  /// What was sampled since the last call, as the end of a JSON object.
+  std::string take() {
+    std::string text;
+    if (!megahertz.empty())
+      text += ",\"sm_mhz\":" + std::to_string(static_cast<int>(median(megahertz)));
+    if (!watts.empty())
+      text += ",\"watts\":" + std::to_string(static_cast<int>(median(watts)));
+    megahertz.clear();
+    watts.clear();
+    return text;
   }
 
-  template <class F> float once(F f) {
+private:
+  void *handle = nullptr;
+  int (*clock)(void *, int, unsigned *) = nullptr;
+  int (*power)(void *, unsigned *) = nullptr;
+  std::vector<float> megahertz, watts;
+};
+
+// ---- The memory of all rows, and one row at a time
+
+struct Memory {
+  void *a = nullptr, *b = nullptr, *c = nullptr;
+  float *reference = nullptr;
+  double *sums = nullptr;
+  void *flush = nullptr, *workspace = nullptr;
+  static constexpr size_t flushBytes = 256u << 20, workspaceBytes = 64u << 20; // the first: several times any L2
+  cudaEvent_t start, stop;
+  cublasHandle_t blas;
+  cublasLtHandle_t lt;
+
+  explicit Memory(const std::vector<Row> &rows) {
+    size_t as = 0, bs = 0, cs = 0;
+    for (const Row &r : rows) {
+      as = std::max<size_t>(as, r.m * r.k);
+      bs = std::max<size_t>(bs, r.k * r.n);
+      cs = std::max<size_t>(cs, r.m * r.n);
+    }
+    REQUIRE(cudaMalloc(&a, as * 2));
+    REQUIRE(cudaMalloc(&b, bs * 2));
+    REQUIRE(cudaMalloc(&c, cs * 2));
+    REQUIRE(cudaMalloc(&reference, cs * 4));
+    REQUIRE(cudaMalloc(&sums, 16));
+    REQUIRE(cudaMalloc(&flush, flushBytes));
+    REQUIRE(cudaMalloc(&workspace, workspaceBytes));
+    REQUIRE(cudaEventCreate(&start));
+    REQUIRE(cudaEventCreate(&stop));
+    REQUIRE(cublasCreate(&blas));
+    REQUIRE(cublasLtCreate(&lt));
+  }
+
+  float once(const std::function<void()> &f) {
     REQUIRE(cudaMemsetAsync(flush, 0, flushBytes));
     REQUIRE(cudaEventRecord(start));
     f();
@@ -81,95 +230,274 @@ struct Bench {
     REQUIRE(cudaEventElapsedTime(&milliseconds, start, stop));
     return milliseconds;
   }
+};
 
-  // Largest |got - exact| / sqrt(K) over sampled elements, corners among them.
-  double sampledError(const Shape &s, std::mt19937_64 &random) {
-    std::vector<__half> row(s.k), column(s.k);
+// Row-major C = op(A) op(B) is column-major C^T = op(B)^T op(A)^T, in which B comes first.
+class Vendor {
+public:
+  Vendor(Memory &mem, const Row &row)
+      : mem(mem), row(row), type(row.bfloat() ? CUDA_R_16BF : CUDA_R_16F), opB(row.transB() ? CUBLAS_OP_T : CUBLAS_OP_N),
+        opA(row.transA() ? CUBLAS_OP_T : CUBLAS_OP_N), ldB(row.transB() ? row.k : row.n), ldA(row.transA() ? row.m : row.k) {}
+  ~Vendor() {
+    if (!prepared)
+      return;
+    cublasLtMatrixLayoutDestroy(first);
+    cublasLtMatrixLayoutDestroy(second);
+    cublasLtMatrixLayoutDestroy(result);
+    cublasLtMatmulDescDestroy(operation);
+  }
+  Vendor(const Vendor &) = delete;
+
+  void gemmEx(void *out, cudaDataType_t outType) const {
+    const float one = 1, zero = 0;
+    REQUIRE(cublasGemmEx(mem.blas, opB, opA, int(row.n), int(row.m), int(row.k), &one, mem.b, type, int(ldB), mem.a, type,
+                         int(ldA), &zero, out, outType, int(row.n), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  }
+  void gemmEx() const { gemmEx(mem.c, type); }
+
+  /// The fastest of the library's first 32 suggestions; false if it has none.
+  bool chooseLt() {
+    REQUIRE(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    REQUIRE(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &opB, sizeof opB));
+    REQUIRE(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSB, &opA, sizeof opA));
+    REQUIRE(cublasLtMatrixLayoutCreate(&first, type, row.transB() ? row.k : row.n, row.transB() ? row.n : row.k, ldB));
+    REQUIRE(cublasLtMatrixLayoutCreate(&second, type, row.transA() ? row.m : row.k, row.transA() ? row.k : row.m, ldA));
+    REQUIRE(cublasLtMatrixLayoutCreate(&result, type, row.n, row.m, row.n));
+    prepared = true;
+    cublasLtMatmulPreference_t preference;
+    REQUIRE(cublasLtMatmulPreferenceCreate(&preference));
+    size_t bytes = Memory::workspaceBytes;
+    REQUIRE(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
+    constexpr int most = 32;
+    cublasLtMatmulHeuristicResult_t found[most];
+    int count = 0;
+    auto status = cublasLtMatmulAlgoGetHeuristic(mem.lt, operation, first, second, result, result, preference, most, found, &count);
+    cublasLtMatmulPreferenceDestroy(preference);
+    double best = 1e30;
+    for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i) {
+      algorithm = found[i].algo;
+      if (matmul() != CUBLAS_STATUS_SUCCESS)
+        continue;
+      std::vector<float> times;
+      for (int j = 0; j < 3; ++j)
+        times.push_back(mem.once([&] { matmul(); }));
+      if (median(times) < best)
+        best = median(times), fastest = found[i].algo;
+    }
+    algorithm = fastest;
+    return best < 1e30;
+  }
+  cublasStatus_t matmul() const {
+    const float one = 1, zero = 0;
+    return cublasLtMatmul(mem.lt, operation, &one, mem.b, first, mem.a, second, &zero, mem.c, result, mem.c, result, &algorithm,
+                          mem.workspace, Memory::workspaceBytes, nullptr);
+  }
+
+private:
+  Memory &mem;
+  const Row &row;
+  cudaDataType_t type;
+  cublasOperation_t opB, opA;
+  long long ldB, ldA;
+  bool prepared = false;
+  cublasLtMatmulDesc_t operation;
+  cublasLtMatrixLayout_t first, second, result;
+  cublasLtMatmulAlgo_t algorithm, fastest;
+};
+
+struct Candidate {
+  std::string name;
+  bool ours = false;
+  std::function<int()> run; ///< status, 0: started
+  double relative = 0, sampled = 0;
+  bool right = false;
+  std::vector<float> times = {};
+};
+
+template <class T> class Bench {
+public:
+  Bench(Memory &mem, Clocks &clocks, const Spec &spec, const Row &row, std::mt19937_64 &random)
+      : mem(mem), clocks(clocks), spec(spec), row(row), random(random), vendor(mem, row) {}
+
+  void run() {
+    fillNormal<<<1024, 256>>>(static_cast<T *>(mem.a), size_t(row.m) * row.k, random());
+    fillNormal<<<1024, 256>>>(static_cast<T *>(mem.b), size_t(row.k) * row.n, random());
+    vendor.gemmEx(mem.reference, CUDA_R_32F);
+    REQUIRE(cudaDeviceSynchronize());
+    gather();
+    for (Candidate &c : candidates)
+      check(c);
+    keepFastest();
+    rounds();
+    report();
+  }
+
+private:
+  void gather() {
+    for (const Kernel &k : spec.ours)
+      if (k.dtype == row.dtype && k.layout == row.layout)
+        candidates.push_back(
+            {k.name, true, [this, &k] { return k.entry(mem.a, mem.b, mem.c, row.m, row.n, row.k, nullptr, 0, nullptr); }});
+    candidates.push_back({"cuBLAS", false, [this] {
+                            vendor.gemmEx();
+                            return 0;
+                          }});
+    if (vendor.chooseLt())
+      candidates.push_back({"cuBLASLt best of 32", false, [this] { return int(vendor.matmul()); }});
+    if (spec.hand && !row.transA())
+      candidates.push_back({"hand-written", false, [this] {
+                              return spec.hand(mem.a, mem.b, mem.c, int(row.m), int(row.n), int(row.k), row.bfloat(), !row.transB());
+                            }});
+  }
+
+  /// Into poisoned memory: what is not written stays NaN.
+  void check(Candidate &c) {
+    size_t count = size_t(row.m) * row.n;
+    REQUIRE(cudaMemset(mem.c, 0xff, count * 2));
+    REQUIRE(cudaMemset(mem.sums, 0, 16));
+    int status = c.run();
+    if (status || cudaDeviceSynchronize() != cudaSuccess) {
+      std::printf("{\"kernel\":\"gemm\",\"id\":\"%s\",\"shape\":\"%s\",\"config\":\"%s\",\"error\":\"status %d, %s\"}\n",
+                  row.id.c_str(), row.shape().c_str(), c.name.c_str(), status, cudaGetErrorString(cudaGetLastError()));
+      std::fflush(stdout);
+      c.run = nullptr;
+      return;
+    }
+    distance<<<528, 256>>>(static_cast<const T *>(mem.c), mem.reference, count, mem.sums);
+    double host[2];
+    REQUIRE(cudaMemcpy(host, mem.sums, 16, cudaMemcpyDeviceToHost));
+    c.relative = std::sqrt(host[0] / host[1]);
+    c.sampled = sampledError();
+    // Rounding once to the output's dtype gives a relative error of about 2^-12.5 (f16) or 2^-9.5.
+    double unit = row.bfloat() ? 8 : 1;
+    c.right = c.relative < 4e-4 * unit && c.sampled < 4e-3 * unit;
+  }
+
+  /// Largest |got - exact| / sqrt(K) over sampled elements, corners among them, exact in float64.
+  double sampledError() {
+    std::vector<T> left(row.k), right(row.k);
     double worst = 0;
-    for (int i = 0; i < 32; ++i) {
-      long long r = i == 0 ? 0 : i < 3 ? s.m - 1 : static_cast<long long>(random() % s.m);
-      long long q = i < 2 ? 0 : i == 2 ? s.n - 1 : static_cast<long long>(random() % s.n);
-      __half got;
-      REQUIRE(cudaMemcpy(&got, c + r * s.n + q, 2, cudaMemcpyDeviceToHost));
-      REQUIRE(cudaMemcpy(row.data(), a + r * s.k, s.k * 2, cudaMemcpyDeviceToHost));
-      REQUIRE(cudaMemcpy2D(column.data(), 2, b + q, s.n * 2, 2, s.k, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 16; ++i) {
+      long long r = i == 0 ? 0 : i < 3 ? row.m - 1 : static_cast<long long>(random() % row.m);
+      long long q = i < 2 ? 0 : i == 2 ? row.n - 1 : static_cast<long long>(random() % row.n);
+      T got;
+      REQUIRE(cudaMemcpy(&got, static_cast<T *>(mem.c) + r * row.n + q, 2, cudaMemcpyDeviceToHost));
+      vectorOf(left, static_cast<T *>(mem.a), r, row.m, row.transA());
+      vectorOf(right, static_cast<T *>(mem.b), q, row.n, !row.transB());
       double sum = 0;
-      for (long long j = 0; j < s.k; ++j)
-        sum += double(__half2float(row[j])) * double(__half2float(column[j]));
-      double error = std::fabs(__half2float(got) - sum) / std::sqrt(double(s.k));
+      for (long long j = 0; j < row.k; ++j)
+        sum += double(float(left[j])) * double(float(right[j]));
+      double error = std::fabs(double(float(got)) - sum) / std::sqrt(double(row.k));
       if (!(error <= worst))
         worst = error;
     }
     return worst;
   }
+  /// Row `index` of a matrix with K along its rows, or column `index` where K runs down.
+  void vectorOf(std::vector<T> &out, const T *matrix, long long index, long long others, bool down) const {
+    if (down)
+      REQUIRE(cudaMemcpy2D(out.data(), 2, matrix + index, others * 2, 2, row.k, cudaMemcpyDeviceToHost));
+    else
+      REQUIRE(cudaMemcpy(out.data(), matrix + index * row.k, row.k * 2, cudaMemcpyDeviceToHost));
+  }
 
-  void run(const Shape &s, std::mt19937_64 &random) {
-    size_t count = size_t(s.m) * s.n;
-    fillNormal<<<1024, 256>>>(a, size_t(s.m) * s.k, random());
-    fillNormal<<<1024, 256>>>(b, size_t(s.k) * s.n, random());
-    REQUIRE(cudaMemset(c, 0xff, count * 2));
-    REQUIRE(cudaMemset(sums, 0, 16));
-    std::printf("{\"kernel\":\"gemm\",\"shape\":\"%lldx%lldx%lld\"", s.m, s.n, s.k);
-    if (int status = ours(s)) {
-      std::printf(",\"error\":\"status %d: %s\"}\n", status, bench_gemm_last_error());
-      return;
+  /// A few launches choose among our tile sizes, as cuBLASLt's suggestions were chosen from.
+  void keepFastest() {
+    std::erase_if(candidates, [](const Candidate &c) { return !c.run; });
+    double best = 1e30;
+    std::string name;
+    for (Candidate &c : candidates) {
+      if (!c.ours)
+        continue;
+      std::vector<float> times;
+      for (int i = 0; i < 4; ++i) {
+        float t = mem.once([&] { c.run(); });
+        if (i)
+          times.push_back(t);
+      }
+      tried += std::string(tried.empty() ? "" : ",") + "\"" + c.name + "\":" + std::to_string(median(times));
+      if (c.right && median(times) < best)
+        best = median(times), name = c.name;
+      if (!c.right)
+        std::printf("{\"kernel\":\"gemm\",\"id\":\"%s\",\"shape\":\"%s\",\"config\":\"%s\",\"right\":false,\"relative\":%.3g,"
+                    "\"sampled\":%.3g,\"check\":\"float32 and float64\"}\n",
+                    row.id.c_str(), row.shape().c_str(), c.name.c_str(), c.relative, c.sampled);
     }
-    REQUIRE(cudaDeviceSynchronize());
-    cublas(s);
-    distance<<<528, 256>>>(c, reference, count, sums);
-    double host[2];
-    REQUIRE(cudaMemcpy(host, sums, 16, cudaMemcpyDeviceToHost));
-    double relative = std::sqrt(host[0] / host[1]), sampled = sampledError(s, random);
-    bool right = relative < 2e-3 && sampled < 5e-3;
-    std::vector<float> mine, theirs;
-    for (int i = 0; i < 25; ++i) { // in turns: heat and clock hit both alike
-      float x = once([&] { ours(s); }), y = once([&] { cublas(s); });
-      if (i >= 5) {
-        mine.push_back(x);
-        theirs.push_back(y);
+    std::erase_if(candidates, [&](const Candidate &c) { return c.ours && c.name != name; });
+  }
+
+  void rounds() {
+    constexpr int warm = 3;
+    std::vector<size_t> order(candidates.size());
+    for (size_t i = 0; i < order.size(); ++i)
+      order[i] = i;
+    clocks.take();
+    for (int i = 0; i < spec.rounds + warm; ++i) {
+      std::shuffle(order.begin(), order.end(), random);
+      for (size_t j : order) {
+        float t = mem.once([&] { candidates[j].run(); });
+        if (i >= warm)
+          candidates[j].times.push_back(t);
+        clocks.sample();
       }
     }
-    std::sort(mine.begin(), mine.end());
-    std::sort(theirs.begin(), theirs.end());
-    double ms = mine[mine.size() / 2], blasMs = theirs[theirs.size() / 2], flops = 2e-9 * s.m * s.n * s.k;
-    std::printf(",\"right\":%s,\"relative_to_cublas\":%.3g,\"sampled\":%.3g,\"ms\":%.5f,\"peer\":\"cuBLAS\",\"peer_ms\":%.5f,"
-                "\"tflops\":%.1f,\"peer_tflops\":%.1f,\"ratio\":%.3f}\n",
-                right ? "true" : "false", relative, sampled, ms, blasMs, flops / ms, flops / blasMs, blasMs / ms);
+  }
+
+  void report() {
+    std::string clock = clocks.take();
+    const Candidate *mine = nullptr;
+    for (const Candidate &c : candidates)
+      if (c.ours)
+        mine = &c;
+    double flops = 2e-9 * double(row.m) * double(row.n) * double(row.k);
+    for (const Candidate &c : candidates) {
+      if (c.ours)
+        continue;
+      double theirs = median(c.times);
+      std::printf("{\"kernel\":\"gemm\",\"id\":\"%s\",\"dtype\":\"%s\",\"layout\":\"%s\",\"shape\":\"%s\"", row.id.c_str(),
+                  row.dtype.c_str(), row.layout.c_str(), row.shape().c_str());
+      if (mine) {
+        double ms = median(mine->times);
+        std::printf(",\"config\":\"%s\",\"right\":%s,\"relative\":%.3g,\"sampled\":%.3g,\"ms\":%.5f,\"tflops\":%.1f,\"ratio\":%.4f",
+                    mine->name.c_str(), mine->right ? "true" : "false", mine->relative, mine->sampled, ms, flops / ms, theirs / ms);
+        std::printf(",\"tried\":{%s}", tried.c_str());
+      }
+      std::printf(",\"peer\":\"%s\",\"peer_ms\":%.5f,\"peer_tflops\":%.1f,\"peer_right\":%s%s}\n", c.name.c_str(), theirs,
+                  flops / theirs, c.right ? "true" : "false", clock.c_str());
+    }
     std::fflush(stdout);
   }
+
+  Memory &mem;
+  Clocks &clocks;
+  const Spec &spec;
+  const Row &row;
+  std::mt19937_64 &random;
+  Vendor vendor;
+  std::vector<Candidate> candidates;
+  std::string tried;
 };
 
 } // namespace
 
 int main(int argc, char **argv) {
-  std::vector<Shape> shapes;
-  for (int i = 1; i < argc; ++i) {
-    Shape s;
-    if (std::sscanf(argv[i], "%lldx%lldx%lld", &s.m, &s.n, &s.k) != 3) {
-      std::fprintf(stderr, "not a shape: %s\n", argv[i]);
-      return 2;
-    }
-    shapes.push_back(s);
-  }
-  if (shapes.empty())
-    shapes = {{1000, 1048, 72}, {1024, 1024, 1024}, {2048, 2048, 2048}, {64, 8192, 8192}, {4096, 4096, 4096}, {8192, 8192, 8192}};
-  size_t as = 0, bs = 0, cs = 0;
-  for (const Shape &s : shapes) {
-    as = std::max<size_t>(as, s.m * s.k);
-    bs = std::max<size_t>(bs, s.k * s.n);
-    cs = std::max<size_t>(cs, s.m * s.n);
-  }
-  Bench bench;
-  REQUIRE(cublasCreate(&bench.blas));
-  REQUIRE(cudaMalloc(&bench.a, as * 2));
-  REQUIRE(cudaMalloc(&bench.b, bs * 2));
-  REQUIRE(cudaMalloc(&bench.c, cs * 2));
-  REQUIRE(cudaMalloc(&bench.reference, cs * 2));
-  REQUIRE(cudaMalloc(&bench.sums, 16));
-  REQUIRE(cudaMalloc(&bench.flush, Bench::flushBytes));
-  REQUIRE(cudaEventCreate(&bench.start));
-  REQUIRE(cudaEventCreate(&bench.stop));
+  if (argc != 2)
+    refuse("usage: gemm_bench SPEC");
+  auto begin = std::chrono::steady_clock::now();
+  Spec spec = readSpec(argv[1]);
+  Memory memory(spec.rows);
+  Clocks clocks;
   std::mt19937_64 random(std::random_device{}());
-  for (const Shape &s : shapes)
-    bench.run(s, random);
+  for (const Row &row : spec.rows) {
+    double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (spent > spec.seconds) {
+      std::printf("{\"kernel\":\"gemm\",\"id\":\"%s\",\"shape\":\"%s\",\"skipped\":\"no time left\"}\n", row.id.c_str(),
+                  row.shape().c_str());
+      continue;
+    }
+    if (row.bfloat())
+      Bench<__nv_bfloat16>(memory, clocks, spec, row, random).run();
+    else
+      Bench<__half>(memory, clocks, spec, row, random).run();
+  }
 }
