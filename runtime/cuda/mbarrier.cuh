@@ -118,5 +118,11 @@ TLC_DEVICE void fence_mbarrier_init() {
 // Orders this thread's ordinary accesses to shared memory before later asynchronous ones.
 TLC_DEVICE void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+//@ fence_proxy_async_global
+// Orders this thread's ordinary accesses to global memory before later asynchronous ones.
+TLC_DEVICE void fence_proxy_async_global() {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+
 //@ end
 } // namespace tlc

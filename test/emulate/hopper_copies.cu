@@ -88,6 +88,67 @@ template <int Fault> bool scaled() {
   return result[512] == 2 * x[0] && result[513] == 2 * x[256];
 }
 
+// ---- a ring that a thread fills and a warp empties
+
+enum Ring { ringClean, ringLaneReleases, ringNotWaitedFor, ringParity, ringOneStage };
+
+template <int Fault>
+__global__ void __launch_bounds__(64) ring_sum(const float *__restrict__ X, float *__restrict__ Y, int rounds) {
+  TLC_DYNAMIC_SHARED(unsigned char, arena, 128);
+  float *const tile = reinterpret_cast<float *>(arena);
+  uint64_t *const full = reinterpret_cast<uint64_t *>(arena + 256), *const empty = full + 2;
+  const int tid = int(threadIdx.x), lane = tid % 32;
+  if (tid == 0) {
+    for (int s = 0; s < 2; ++s) {
+      tlc::mbarrier_init(&full[s], 1);
+      tlc::mbarrier_init(&empty[s], 1);
+    }
+    tlc::fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (tid < 32) {
+    if (!tlc::elect_one())
+      return;
+    for (int k = 0; k < rounds; ++k) {
+      const int s = k % 2, parity = k / 2 % 2;
+      if (Fault != ringNotWaitedFor)
+        tlc::mbarrier_wait(&empty[s], Fault == ringParity ? parity : parity ^ 1); // mark: wait_empty
+      tlc::mbarrier_arrive_expect_tx(&full[s], 128); // mark: expect
+      tlc::bulk_load(tile + (Fault == ringOneStage ? 0 : s * 32), X + k * 32, 128, &full[s]); // mark: fill
+    }
+    return;
+  }
+  float sum = 0;
+  for (int k = 0; k < rounds; ++k) {
+    const int s = k % 2, parity = k / 2 % 2;
+    tlc::mbarrier_wait(&full[s], parity); // mark: wait_full
+    sum += tile[(Fault == ringOneStage ? 0 : s * 32) + lane]; // mark: use
+    if (Fault != ringLaneReleases)
+      __syncwarp();
+    if (lane == 0)
+      tlc::mbarrier_arrive(&empty[s]); // mark: release
+  }
+  Y[lane] = sum;
+}
+template <int Fault> bool ringSummed() {
+  const int rounds = 7;
+  std::vector<float> x(rounds * 32);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = number(i);
+  float *y = reserve<float>(32);
+  if (!start(ring_sum<Fault>, {1, 64, 256 + 32}, upload(x), y, rounds))
+    return false;
+  const auto result = download(y, 32);
+  for (size_t i = 0; i < 32; ++i) {
+    float sum = 0;
+    for (size_t k = 0; k < rounds; ++k)
+      sum += x[k * 32 + i];
+    if (result[i] != sum)
+      return false;
+  }
+  return true;
+}
+
 // ---- boxes of 1 to 5 dimensions, partly outside: zeros come, nothing is stored there
 
 constexpr int dims[5] = {20, 5, 4, 3, 2}, box[5] = {8, 3, 2, 2, 2}, first[5] = {-4, 3, -1, 2, 1};
@@ -99,15 +160,23 @@ template <int Rank> constexpr int elements_of(const int (&size)[5]) {
   return n;
 }
 
-enum Boxes { boxesClean, boxesRank, boxesMap, boxesPast, boxesNotFenced };
+enum Boxes { boxesClean, boxesRank, boxesMap, boxesPast, boxesNotFenced, boxesWritten, boxesWrittenOnly, boxesFencedElsewhere };
 
 template <int Rank, int Fault>
 __global__ void __launch_bounds__(32)
-    move_box(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to, const CUtensorMap *other) {
+    move_box(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to, const CUtensorMap *other, float *written) {
   TLC_DYNAMIC_SHARED(unsigned char, arena, 128);
   float *const in = reinterpret_cast<float *>(arena), *const out = reinterpret_cast<float *>(arena + 2048);
   uint64_t *const full = reinterpret_cast<uint64_t *>(arena + 4096);
   constexpr int count = elements_of<Rank>(box);
+  if (Fault >= boxesWritten) { // what is loaded is written by threads first
+    written[48 + threadIdx.x] = float(48 + threadIdx.x); // mark: write
+    if (Fault == boxesWritten)
+      tlc::fence_proxy_async_global();
+    if (Fault == boxesFencedElsewhere)
+      tlc::fence_proxy_async();
+    __syncwarp();
+  }
   if (threadIdx.x == 0) {
     tlc::mbarrier_init(full, 1);
     tlc::fence_mbarrier_init();
@@ -171,7 +240,7 @@ template <int Rank, int Fault = boxesClean> bool boxes() {
   const float *from = upload(x);
   float *to = upload(y);
   if (!start(move_box<Rank, Fault>, {1, 32, 4096 + 8}, boxMap<Rank>(from), boxMap<Rank>(to),
-             reinterpret_cast<const CUtensorMap *>(from)))
+             reinterpret_cast<const CUtensorMap *>(from), const_cast<float *>(from)))
     return false;
   const auto result = download(to, size_t(count));
   for (int i = 0; i < count; ++i) {
@@ -366,6 +435,11 @@ void addHopperCopies(std::vector<Case> &cases) {
       {"bulk: bytes expected after the arrival", scaled<bulkExpectedLate>, "mbarrier,race,deadlock,uninitialised", "expect,arrive,scale,load"},
       {"bulk: barrier not initialised", scaled<bulkNotInitialised>, "mbarrier", "load,wait"},
       {"bulk: a thread misses a phase", scaled<bulkLapped>, "race,mbarrier,uninitialised", "scale,wait"},
+      {"bulk ring", ringSummed<ringClean>, "", ""},
+      {"bulk ring: a lane releases for the others", ringSummed<ringLaneReleases>, "race,mbarrier", "use,fill,wait_full"},
+      {"bulk ring: filled without a wait", ringSummed<ringNotWaitedFor>, "race,mbarrier,uninitialised", "use,fill,wait_full,expect"},
+      {"bulk ring: parity of the empty barrier", ringSummed<ringParity>, "deadlock", "wait_empty"},
+      {"bulk ring: stages in one place", ringSummed<ringOneStage>, "race", "use,fill"},
       {"boxes: 1 dimension", boxes<1>, "", ""},
       {"boxes: 2 dimensions", boxes<2>, "", ""},
       {"boxes: 3 dimensions", boxes<3>, "", ""},
@@ -380,6 +454,9 @@ void addHopperCopies(std::vector<Case> &cases) {
       {"boxes: no tensor map", boxes<2, boxesMap>, "tensor-map", "load"},
       {"boxes: past the shared memory", boxes<2, boxesPast>, "out-of-bounds,barrier-object", "load"},
       {"boxes: result not fenced", boxes<2, boxesNotFenced>, "proxy", "add"},
+      {"boxes: loaded where threads wrote", boxes<2, boxesWritten>, "", ""},
+      {"boxes: writes not fenced", boxes<2, boxesWrittenOnly>, "proxy", "write"},
+      {"boxes: writes fenced for shared memory only", boxes<2, boxesFencedElsewhere>, "proxy", "write"},
       {"sums", addedUp<sumsClean>, "", ""},
       {"sums: not fenced", addedUp<sumsNotFenced>, "proxy", "part"},
       {"sums: added to nothing", addedUp<sumsNotZeroed>, "uninitialised", "add"},

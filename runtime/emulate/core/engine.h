@@ -57,10 +57,10 @@ struct Clock {
   void meet(const Clock &o); // pointwise minimum
   void join_foreign(u32 group, const std::vector<u32> &times);
 };
-struct Clocks { // generic and async-visible
-  Clock g, v;
-  void join(const Clocks &o) { g.join(o.g), v.join(o.v); }
-  void clear() { g = {}, v = {}; }
+struct Clocks { // generic; what asynchronous work may see of shared and of global memory
+  Clock g, v, u;
+  void join(const Clocks &o) { g.join(o.g), v.join(o.v), u.join(o.u); }
+  void clear() { g = {}, v = {}, u = {}; }
 };
 
 enum SlotKind : u8 {
@@ -75,9 +75,13 @@ struct Actor {
   Epoch e;
   const Clock *g;
   const Clock *v;
+  const Clock *u;
   bool async = false;
   const char *what = nullptr; // of an asynchronous operation
 };
+inline Actor agent(Epoch e, const Clocks &start, const char *what) {
+  return {e, &start.g, &start.v, &start.u, true, what};
+}
 
 // ---- shadow ----
 struct Cell { // for 4 bytes of memory
@@ -296,7 +300,8 @@ void reset_shared(Block &b);
 void reset_global();
 void set_barrier_object(Address at, bool on);
 bool device_address(Address a);
-bool ordered(Epoch e, const Actor &a, bool was_write);
+/// Whether an earlier access is known to one of the memory at `at`.
+bool ordered(Epoch e, const Actor &a, bool was_write, Address at);
 void fill_state(Address at, size_t bytes, u8 state);
 Actor thread_actor(Thread *t);
 std::string describe(Address at);

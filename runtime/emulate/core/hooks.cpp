@@ -87,8 +87,9 @@ HOOK(2)
 HOOK(4)
 HOOK(8)
 HOOK(16)
-ATOMIC(8, uint8_t) ATOMIC(16, uint16_t) ATOMIC(32, uint32_t)
-    ATOMIC(64, uint64_t) void __tsan_read_range(void *p, size_t n) {
+ATOMIC(8, uint8_t)
+ATOMIC(16, uint16_t)
+ATOMIC(32, uint32_t) ATOMIC(64, uint64_t) void __tsan_read_range(void *p, size_t n) {
   range(p, n, false, RET);
 }
 void __tsan_write_range(void *p, size_t n) { range(p, n, true, RET); }

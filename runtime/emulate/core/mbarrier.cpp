@@ -58,7 +58,7 @@ MBarrier *find_barrier(u32 shared, const char *what, u32 pc, Block **owner) {
 void use_barrier(MBarrier *b, Thread *t, bool async, u32 pc) {
   if (!settings.checks)
     return;
-  if (!ordered(b->init, thread_actor(t), true))
+  if (!ordered(b->init, thread_actor(t), true, b->at))
     report("race",
            format("mbarrier %s used by %s at ", describe(b->at).c_str(), describe(t).c_str()) +
                where(pc) + ", unordered with its initialisation at " + where(b->init_pc),
@@ -103,6 +103,10 @@ static void fence_barriers(Thread *t) {
   t->unfenced_barriers.clear();
 }
 void fence_barrier_init() { fence_barriers(current); }
+void fence_proxy_async_global() {
+  current->c.u.join(current->c.g);
+  current->tick();
+}
 void fence_proxy_async() {
   current->c.v.join(current->c.g);
   current->tick(); // what this thread writes from here on is not fenced
@@ -255,7 +259,7 @@ void cp_async(u32 dst, const void *src, int bytes, int valid, Site s) {
   const bool later = settings.mode == kLate || (settings.mode == kRandom && random_number() % 2);
   const Epoch e = epoch(running->id, t->cp.slot, t->cp.commits + 1);
   const auto run = [=](const Clock &start) {
-    const Actor a{e, &start, &start, false, "cp.async"};
+    const Actor a{e, &start, &start, &start, false, "cp.async"};
     if (valid)
       access(a, from, size_t(valid), false, pc);
     access(a, to, size_t(bytes), true, pc);

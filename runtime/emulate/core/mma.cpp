@@ -118,8 +118,7 @@ EMU_CLONES static void multiply(u32 *d, const u32 *a, const u32 *b, int n, int k
 template <class T> static void run_as(Block *b, Warpgroup &w, WgmmaOp &op) {
   static T A[32 * 64], B[32 * 256], D[64 * 256];
   const WgmmaShape &s = op.shape;
-  const Actor actor{epoch(running->id, w.slot, op.group + 1), &op.start.g, &op.start.v, true,
-                    "wgmma"};
+  const Actor actor = agent(epoch(running->id, w.slot, op.group + 1), op.start, "wgmma");
   if (op.from_registers) {
     // Register i of a thread: row t / 4 of its warp's 16 (+ 8 if i is odd), neighbours along k.
     const int together = 32 / bits_of(s.a);

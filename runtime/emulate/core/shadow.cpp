@@ -41,9 +41,10 @@ void Clock::meet(const Clock &o) {
     at[i] = std::min(at[i], o.at[i]);
 }
 Epoch Thread::now() const { return epoch(block->group->id, slot, c.g.at[slot]); }
-Actor thread_actor(Thread *t) { return {t->now(), &t->c.g, &t->c.v}; }
+Actor thread_actor(Thread *t) { return {t->now(), &t->c.g, &t->c.v, &t->c.u}; }
 
-bool ordered(Epoch e, const Actor &a, bool was_write) {
+static bool is_shared(Address a) { return a >= kSharedBase; }
+bool ordered(Epoch e, const Actor &a, bool was_write, Address at) {
   const u32 group = epoch_group(e), slot = epoch_slot(e), time = epoch_time(e);
   if (group != epoch_group(a.e)) {
     if (!a.g->foreign)
@@ -52,7 +53,8 @@ bool ordered(Epoch e, const Actor &a, bool was_write) {
     return it != a.g->foreign->end() && slot < it->second.size() && it->second[slot] >= time;
   }
   const u8 kind = running->kinds[slot];
-  const Clock &c = a.async && was_write && kind <= kGenericAgent ? *a.v : *a.g;
+  const Clock &c =
+      a.async && was_write && kind <= kGenericAgent ? *(is_shared(at) ? a.v : a.u) : *a.g;
   if (kind == kQuad)
     return c.get(slot) >= time && c.get(slot + 1) >= time && c.get(slot + 2) >= time &&
            c.get(slot + 3) >= time;
@@ -75,7 +77,6 @@ static Cell *cell_of(Address a) {
 static u8 *state_of(Address a) {
   return reinterpret_cast<u8 *>(kStateBase) + (a - kGlobalBase) / 4;
 }
-static bool is_shared(Address a) { return a >= kSharedBase; }
 bool device_address(Address a) { return a - kGlobalBase < kDeviceSize; }
 
 void fill_state(Address at, size_t bytes, u8 state) {
@@ -192,7 +193,7 @@ static void race(const Actor &a, Address at, size_t bytes, bool write, u32 pc, E
                  u32 other_pc, bool was_write) {
   const bool proxy = a.async && was_write && epoch_group(other) == epoch_group(a.e) &&
                      running->kinds[epoch_slot(other)] <= kGenericAgent &&
-                     ordered(other, {a.e, a.g, a.g, false}, true);
+                     ordered(other, {a.e, a.g, a.g, a.g, false}, true, at);
   const std::string text =
       format("%s of %s by %s at ", write ? "write" : "read", describe(at).c_str(),
              describe_actor(a).c_str()) +
@@ -222,19 +223,19 @@ static void check_readers(const Access &x, Cell &c) {
   if (epoch_group(c.r) == kReaders) {
     auto &set = x.pool.readers[epoch_index(c.r)];
     for (auto &[e, pc] : set)
-      if (!ordered(e, x.a, false)) {
+      if (!ordered(e, x.a, false, x.at)) {
         race(x.a, x.at, x.bytes, true, x.pc, e, pc, false);
         break;
       }
     set.clear();
     x.pool.free_readers.push_back(epoch_index(c.r));
-  } else if (!ordered(c.r, x.a, false)) {
+  } else if (!ordered(c.r, x.a, false, x.at)) {
     race(x.a, x.at, x.bytes, true, x.pc, c.r, c.rpc, false);
   }
   c.r = 0;
 }
 static void add_reader(const Access &x, Cell &c) {
-  if (!c.r || (epoch_group(c.r) != kReaders && ordered(c.r, x.a, false))) {
+  if (!c.r || (epoch_group(c.r) != kReaders && ordered(c.r, x.a, false, x.at))) {
     c.r = x.a.e, c.rpc = x.pc;
     return;
   }
@@ -265,7 +266,7 @@ static void check_cell(const Access &x, Cell &c) {
            x.pc);
     return;
   }
-  if (c.w && (c.w | 1) != (x.a.e | 1) && !(x.atomic && (c.w & 1)) && !ordered(c.w, x.a, true))
+  if (c.w && (c.w | 1) != (x.a.e | 1) && !(x.atomic && (c.w & 1)) && !ordered(c.w, x.a, true, x.at))
     race(x.a, x.at, x.bytes, x.write, x.pc, c.w, c.wpc, true);
   if (x.write) {
     check_readers(x, c);

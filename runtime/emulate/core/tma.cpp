@@ -178,8 +178,8 @@ void tma_load(u32 dst, const void *map, u32 bar, const Box &box, Site s) {
     const Address to = shared_to_generic(target.shared);
     MBarrier *barrier = target.barrier;
     post([=] {
-      const Actor a{epoch(running->id, barrier->slot, u64(barrier->phase + 1)), &start->g,
-                    &start->v, true, "a TMA load"};
+      const Actor a =
+          agent(epoch(running->id, barrier->slot, u64(barrier->phase + 1)), *start, "a TMA load");
       for_lines(m, origin, [&](const Line &line) { load_line(m, line, to, a, pc); });
       complete_bytes(barrier, int64_t(box_bytes(m)));
     });
@@ -243,8 +243,7 @@ void tma_store(const void *map, u32 src, const Box &box, bool add, Site s) {
               writes = epoch(running->id, t->bulk.write_slot, t->bulk.commits + 1);
   queue_bulk(
       [=] {
-        const Actor r{reads, &start->g, &start->v, true, what},
-            w{writes, &start->g, &start->v, true, what};
+        const Actor r = agent(reads, *start, what), w = agent(writes, *start, what);
         for_lines(m, origin, [&](const Line &line) {
           if (!line.bytes)
             return;
@@ -286,8 +285,7 @@ void bulk_load(u32 dst, const void *src, u32 bytes, u32 bar, Site s) {
   t->tick();
   const Address to = shared_to_generic(dst), from = Address(src);
   post([=] {
-    const Actor a{epoch(running->id, mb->slot, u64(mb->phase + 1)), &start->g, &start->v, true,
-                  "a bulk load"};
+    const Actor a = agent(epoch(running->id, mb->slot, u64(mb->phase + 1)), *start, "a bulk load");
     access(a, from, bytes, false, pc);
     access(a, to, bytes, true, pc);
     if (device_address(from))
@@ -306,8 +304,8 @@ void bulk_store(void *dst, u32 src, u32 bytes, Site s) {
               writes = epoch(running->id, t->bulk.write_slot, t->bulk.commits + 1);
   queue_bulk(
       [=] {
-        access({reads, &start->g, &start->v, true, "a bulk store"}, from, bytes, false, pc);
-        access({writes, &start->g, &start->v, true, "a bulk store"}, to, bytes, true, pc);
+        access(agent(reads, *start, "a bulk store"), from, bytes, false, pc);
+        access(agent(writes, *start, "a bulk store"), to, bytes, true, pc);
         if (device_address(to))
           std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
       },

@@ -27,5 +27,6 @@ TLC_DEVICE void cp_async_mbarrier_arrive(uint64_t *barrier TLC_AT) {
 }
 TLC_DEVICE void fence_mbarrier_init() { ::emu::fence_barrier_init(); }
 TLC_DEVICE void fence_proxy_async() { ::emu::fence_proxy_async(); }
+TLC_DEVICE void fence_proxy_async_global() { ::emu::fence_proxy_async_global(); }
 
 } // namespace tlc

@@ -21,9 +21,59 @@ std::string compiled(const std::string &folder, const std::string &text) {
                     folder + "/all.cu -o " + folder + "/out.o");
 }
 
+/// Looks at a file as the emulator's compiler would, which has functions of its own.
+std::string emulated(const std::string &folder, const std::string &text) {
+  writeText(folder + "/emulated.cu", text);
+  std::string emulate = TLC_SOURCE_DIR "/runtime/emulate/";
+  return complaints("g++ -std=c++20 -Wall -Werror -Wno-unknown-pragmas -Wno-psabi "
+                    "-fsyntax-only -I" +
+                    folder + " -I" + emulate + "include -include " + emulate +
+                    "device/tlc.h -x c++ " + folder + "/emulated.cu");
+}
+
 std::string declaration(const std::string &name) {
   std::string text = wgmmaText(name, *wgmmaShape(name));
   return text.substr(0, text.find(") {"));
+}
+
+/// A kernel for each of some products, with and without A in registers.
+std::string productKernels(RuntimeUse &use) {
+  std::string kernels;
+  unsigned count = 0;
+  for (const char *base :
+       {"8k16_f16_f16_f32", "72k16_f16_f16_f16", "256k16_bf16_bf16_f32", "192k8_tf32_tf32_f32",
+        "128k32_e4m3_e4m3_f32", "136k32_e4m3_e5m2_f16", "64k32_e5m2_e4m3_f32", "24k32_s8_s8_s32",
+        "224k32_u8_u8_s32", "96k32_s8_u8_s32", "16k32_u8_s8_s32"})
+    for (bool registers : {false, true}) {
+      std::string name = std::string("wgmma_m64n") + base + (registers ? "_rs" : "_ss");
+      auto shape = wgmmaShape(name);
+      REQUIRE(shape);
+      use.use(name);
+      std::string element = shape->sum == "f32"   ? "float"
+                            : shape->sum == "f16" ? "__half"
+                                                  : "int32_t";
+      std::string elements = std::to_string(shape->n / 2);
+      std::string which = !shape->transposable() ? "" : registers ? "<1>" : "<0, 1>";
+      // Sums in registers from the first product to the end: ptxas says so if it cannot keep them
+      // there.
+      kernels +=
+          "__global__ void __launch_bounds__(128) k" + std::to_string(count++) + "(" + element +
+          " *out, const uint32_t *in, const unsigned char *tile) {\n  " + element + " d[" +
+          elements + "];\n" +
+          (registers ? "  uint32_t a[4] = {in[0], in[1], in[2], in[3]};\n"
+                     : "  const uint64_t a = tlc::wgmma_descriptor(tile, 16, 1024, 128);\n") +
+          "  const uint64_t b = tlc::wgmma_descriptor(tile, 16, 1024, 128);\n"
+          "  tlc::wgmma_fence();\n  tlc::" +
+          name + which + "(d, a, b, false);\n  tlc::" + name + which +
+          "(d, a, b, true);\n  tlc::wgmma_commit();\n  tlc::wgmma_wait<0>();\n"
+          "  tlc::wgmma_pin<" +
+          elements + ">(d);\n  for (int i = 0; i < " + elements + "; ++i)\n    out[threadIdx.x * " +
+          elements + " + i] = d[i];\n}\n";
+    }
+  for (const char *name :
+       {"wgmma_fence", "wgmma_commit", "wgmma_wait", "wgmma_pin", "wgmma_descriptor"})
+    use.use(name);
+  return kernels;
 }
 
 } // namespace
@@ -101,60 +151,66 @@ TEST_CASE("a file gets the products that it uses, after what they need") {
   CHECK(use.macroText().find("#define TLC_DEVICE") != text.npos);
 }
 
-TEST_CASE("warpgroup products compile for sm_90a", "[nvcc]") {
-  if (nvcc().empty())
-    return;
+TEST_CASE("warpgroup products compile for sm_90a and for the emulator", "[nvcc]") {
   RuntimeUse use(RuntimeLibrary::of(Family::Cuda));
-  std::string kernels;
-  unsigned count = 0;
-  for (const char *base :
-       {"8k16_f16_f16_f32", "72k16_f16_f16_f16", "256k16_bf16_bf16_f32", "192k8_tf32_tf32_f32",
-        "128k32_e4m3_e4m3_f32", "136k32_e4m3_e5m2_f16", "64k32_e5m2_e4m3_f32", "24k32_s8_s8_s32",
-        "224k32_u8_u8_s32", "96k32_s8_u8_s32", "16k32_u8_s8_s32"})
-    for (bool registers : {false, true}) {
-      std::string name = std::string("wgmma_m64n") + base + (registers ? "_rs" : "_ss");
-      auto shape = wgmmaShape(name);
-      REQUIRE(shape);
-      use.use(name);
-      std::string element = shape->sum == "f32"   ? "float"
-                            : shape->sum == "f16" ? "__half"
-                                                  : "int32_t";
-      std::string elements = std::to_string(shape->n / 2);
-      std::string which = !shape->transposable() ? "" : registers ? "<1>" : "<0, 1>";
-      // Sums in registers from the first product to the end: ptxas says so if it cannot keep them
-      // there.
-      kernels +=
-          "__global__ void __launch_bounds__(128) k" + std::to_string(count++) + "(" + element +
-          " *out, const uint32_t *in, const unsigned char *tile) {\n  " + element + " d[" +
-          elements + "];\n" +
-          (registers ? "  uint32_t a[4] = {in[0], in[1], in[2], in[3]};\n"
-                     : "  const uint64_t a = tlc::wgmma_descriptor(tile, 16, 1024, 128);\n") +
-          "  const uint64_t b = tlc::wgmma_descriptor(tile, 16, 1024, 128);\n"
-          "  tlc::wgmma_fence();\n  tlc::" +
-          name + which + "(d, a, b, false);\n  tlc::" + name + which +
-          "(d, a, b, true);\n  tlc::wgmma_commit();\n  tlc::wgmma_wait<0>();\n"
-          "  tlc::wgmma_pin<" +
-          elements + ">(d);\n  for (int i = 0; i < " + elements + "; ++i)\n    out[threadIdx.x * " +
-          elements + " + i] = d[i];\n}\n";
-    }
-  for (const char *name :
-       {"wgmma_fence", "wgmma_commit", "wgmma_wait", "wgmma_pin", "wgmma_descriptor"})
-    use.use(name);
-  std::string folder = freshFolder("wgmma");
-  CHECK(compiled(folder, "#include <cstdint>\n#include <cstring>\n#include <cuda_fp16.h>\n" +
-                             use.macroText() + "namespace tlc {\n" + use.deviceText() +
-                             use.generatedText() + "}\n" + kernels) == "");
+  std::string kernels = productKernels(use), folder = freshFolder("wgmma");
+  CHECK(emulated(folder, "#include <cuda_fp16.h>\n" + kernels) == "");
+  if (!nvcc().empty())
+    CHECK(compiled(folder, "#include <cstdint>\n#include <cstring>\n#include <cuda_fp16.h>\n" +
+                               use.macroText() + "namespace tlc {\n" + use.deviceText() +
+                               use.generatedText() + "}\n" + kernels) == "");
 }
 
-TEST_CASE("the other functions of sm_90 compile", "[nvcc]") {
-  if (nvcc().empty())
-    return;
+TEST_CASE("the emulator has every product that the compiler writes") {
+  struct Types {
+    const char *operands, *sum;
+    int k;
+  };
+  std::vector<Types> all = {{"f16_f16", "f32", 16},
+                            {"f16_f16", "f16", 16},
+                            {"bf16_bf16", "f32", 16},
+                            {"tf32_tf32", "f32", 8}};
+  for (const char *operands : {"e4m3_e4m3", "e4m3_e5m2", "e5m2_e4m3", "e5m2_e5m2"})
+    for (const char *sum : {"f32", "f16"})
+      all.push_back({operands, sum, 32});
+  for (const char *operands : {"s8_s8", "s8_u8", "u8_s8", "u8_u8"})
+    all.push_back({operands, "s32", 32});
+  std::string text;
+  unsigned count = 0;
+  for (const Types &types : all)
+    for (int n = 8; n <= 256; n += 8)
+      for (const char *way : {"ss", "rs"}) {
+        std::string name = "wgmma_m64n" + std::to_string(n) + "k" + std::to_string(types.k) + "_" +
+                           types.operands + "_" + types.sum + "_" + way;
+        auto shape = wgmmaShape(name);
+        if (shape)
+          text += "auto *const p" + std::to_string(count++) + " = &tlc::" + name +
+                  (!shape->transposable() ? ""
+                   : shape->registers     ? "<1>"
+                                          : "<0, 1>") +
+                  ";\n";
+      }
+  CHECK(count == 2 * (32 * 12 + 18 * 4));
+  CHECK(emulated(freshFolder("products"), text) == "");
+}
+
+TEST_CASE("the other functions of sm_90 compile, for the emulator, too", "[nvcc]") {
   std::string text = R"(
+#ifdef TLC_EMULATE
+#include <atomic>
+#include <cstdarg>
+#include <initializer_list>
+#include "tlc/tlc.h"
+namespace {
+#include "tlc/cuda/tensor_map.cuh"
+}
+#else
 #include "tlc/cuda/barrier.cuh"
 #include "tlc/cuda/cluster.cuh"
 #include "tlc/cuda/mbarrier.cuh"
 #include "tlc/cuda/tensor_map.cuh"
 #include "tlc/cuda/tma.cuh"
+#endif
 using namespace tlc;
 __global__ void all(const __grid_constant__ CUtensorMap map, float *global) {
   TLC_DYNAMIC_SHARED(unsigned char, s, 1024);
@@ -193,6 +249,7 @@ __global__ void all(const __grid_constant__ CUtensorMap map, float *global) {
   tma_load_im2col_4d_multicast(s, &map, bar, 0, 1, 2, 3, 1, 2, 3, last);
   tma_load_im2col_5d_multicast(s, &map, bar, 0, 1, 2, 3, 4, 1, 2, 3, 3, last);
   fence_proxy_async();
+  fence_proxy_async_global();
   tma_store_1d(&map, s, 0), tma_store_1d(&map, s, 0, last), tma_reduce_add_1d(&map, s, 0);
   tma_store_2d(&map, s, 0, 1), tma_store_2d(&map, s, 0, 1, last), tma_reduce_add_2d(&map, s, 0, 1);
   tma_store_3d(&map, s, 0, 1, 2), tma_store_3d(&map, s, 0, 1, 2, last), tma_reduce_add_3d(&map, s, 0, 1, 2);
@@ -236,5 +293,7 @@ tlc_status host(CUtensorMap *map, void *base, const uint64_t *sizes, const uint3
 )";
   std::string folder = freshFolder("hopper");
   CHECK(complaints("ln -s " TLC_SOURCE_DIR "/runtime " + folder + "/tlc") == "");
-  CHECK(compiled(folder, text) == "");
+  CHECK(emulated(folder, text) == "");
+  if (!nvcc().empty())
+    CHECK(compiled(folder, text) == "");
 }

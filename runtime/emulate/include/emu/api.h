@@ -60,7 +60,8 @@ void cp_async_mbarrier_arrive(uint32_t bar, Site s);
 void mbarrier_wait(uint32_t bar, uint32_t parity, Site s);
 bool mbarrier_try_wait(uint32_t bar, uint32_t parity, Site s);
 void fence_barrier_init();
-void fence_proxy_async();
+void fence_proxy_async();        // for shared memory
+void fence_proxy_async_global(); // for global memory
 
 // ---- copies ----
 void cp_async(uint32_t dst, const void *src, int bytes, int valid, Site s);
