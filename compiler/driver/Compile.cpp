@@ -4,6 +4,7 @@
 #include "driver/Pipeline.h"
 #include "driver/Version.h"
 #include "emit/Emit.h"
+#include "emit/Interface.h"
 #include "ir/Print.h"
 #include "passes/PassManager.h"
 #include "support/Check.h"
@@ -14,6 +15,7 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <map>
 
 namespace tlc {
 namespace {
@@ -38,6 +40,28 @@ void printTimes(const Session &session) {
             << std::setprecision(3) << total * 1e3 << " ms\n";
 }
 
+// The C names of kernels are unlike each other and unlike what C, C++ and CUDA have. The latter are
+// renamed, because TileLang files call kernels `main`.
+void checkSymbols(Session &session, const CompiledUnit &unit) {
+  std::map<std::string, const ir::Function *> owners;
+  for (const auto &function : unit.functions) {
+    std::string plain = session.options.prefix + function->name;
+    std::string symbol = emit::symbolOf(function->name, session.options.prefix);
+    if (symbol == "kernel_" + plain)
+      session.diagnostics.report(diag::KernelRenamed, function->range, function->name, symbol)
+          .help("--name or --prefix choose another name");
+    for (const std::string &name : emit::globalNames(symbol)) {
+      auto [it, isNew] = owners.emplace(name, function.get());
+      if (isNew)
+        continue;
+      session.diagnostics
+          .report(diag::SymbolsClash, function->range, it->second->name, function->name, name)
+          .label(it->second->range, "the other one");
+      break;
+    }
+  }
+}
+
 // Every kernel of `path` for every target, as far as the options say. Stops early after errors.
 std::vector<CompiledUnit> compile(Session &session, const std::string &path,
                                   const std::vector<const Target *> &targets,
@@ -46,6 +70,8 @@ std::vector<CompiledUnit> compile(Session &session, const std::string &path,
   for (const Target *target : targets) {
     units.push_back(module ? elaborateUnit(session, *module, *target)
                            : readIr(session, path, *target));
+    if (target == targets.front())
+      checkSymbols(session, units.back());
     if (session.diagnostics.hasErrors())
       continue; // errors in the source may differ between targets: show them all
     runPipeline(session, units.back());

@@ -65,6 +65,8 @@ std::vector<std::string> instantiations(Session &session) {
     std::ifstream file;
     if (value.find('(') == std::string::npos)
       file.open(value);
+    if (value.find_first_not_of(' ') == std::string::npos)
+      session.diagnostics.report(diag::BadInstantiation, {}, value, "there is nothing in it");
     if (!file.is_open()) {
       out.push_back(value);
       continue;

@@ -77,6 +77,11 @@ void Units::addInstantiation(const std::string &line, ModuleObject &module) {
       assign && assign->targets.size() == 1 ? assign->targets[0]->as<ast::Name>() : nullptr;
   if (tree->body.size() != 1 || !target)
     return bad("it is not of the form `name = factory(...)`");
+  if (Slot *taken = module.globals->find(target->id); taken && taken->bound) {
+    e.report(diag::BadInstantiation, taken->range, line,
+             "the source has a `" + target->id + "` already");
+    return;
+  }
   auto frame = std::make_unique<Frame>();
   frame->scope = e.makeScope(module.globals);
   for (const char *name : {"T", "tilelang"})

@@ -80,11 +80,14 @@ private:
       for (Unit &unit : units) {
         Variant &variant = unit.variants[t];
         NameAllocator &allocator = perScope[scope];
+        for (const std::string &name : globalNames(unit.interface.symbol))
+          allocator.reserve(name);
         for (std::size_t i = 0; i < variant.function->launches.size(); ++i) {
           const Launch &launch = *variant.function->launches[i];
-          std::string wanted = launch.name.empty() || launch.name == variant.function->name
-                                   ? unit.interface.symbol + "_kernel"
-                                   : unit.interface.symbol + "_" + launch.name;
+          std::string wanted = unit.interface.symbol + "_" + launch.name;
+          if (launch.name.empty() || launch.name == variant.function->name ||
+              isReservedGlobalName(wanted))
+            wanted = unit.interface.symbol + "_kernel";
           prelude(launch.prelude);
           variant.kernels.push_back(printKernel(*variant.function, launch, allocator.unique(wanted),
                                                 options, dialect, runtime, out, guard, alignment));

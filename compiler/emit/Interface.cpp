@@ -92,11 +92,30 @@ void addVariable(ParamKind kind, Expr var, std::string type, ScopedNames &names,
 
 } // namespace
 
-std::string Interface::macro() const {
+std::string macroOf(std::string_view symbol) {
   std::string out;
   for (char c : symbol)
     out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return out;
+}
+
+std::vector<std::string> globalNames(const std::string &symbol) {
+  std::vector<std::string> out = {symbol, macroOf(symbol) + "_SIGNATURE",
+                                  macroOf(symbol) + "_SIGNATURE_HASH"};
+  for (std::string_view end :
+       {"check", "workspace_bytes", "prepare", "last_error", "last_native_error",
+        "info", // exported
+        "args", "check_arguments", "plan", "start", "device", "devices", "load", "ready"})
+    out.push_back(symbol + "_" + std::string(end));
+  return out;
+}
+
+std::string symbolOf(std::string_view kernelName, std::string_view prefix) {
+  std::string symbol = identifierFrom(std::string(prefix) + std::string(kernelName));
+  std::vector<std::string> names = globalNames(symbol);
+  bool taken = std::any_of(names.begin(), names.end(),
+                           [](const std::string &name) { return isReservedGlobalName(name); });
+  return taken ? identifierFrom("kernel_" + symbol) : symbol;
 }
 
 std::string shapeText(const Buffer &buffer, const Interface &interface) {
@@ -118,12 +137,13 @@ std::string shapeText(const Buffer &buffer, const Interface &interface) {
 
 Interface interfaceOf(const Function &function, const Options &options) {
   Interface out;
-  out.symbol = identifierFrom(options.prefix + function.name);
+  out.symbol = symbolOf(function.name, options.prefix);
   ScopedNames names;
   for (std::string_view name :
        {"workspace", "workspace_bytes", "stream", "device", "status", "tlc"})
     names.reserve(name);
-  names.reserve(out.symbol);
+  for (const std::string &name : globalNames(out.symbol))
+    names.reserve(name);
   addTensors(function, names, out);
   for (bool strides : {false, true})
     for (const Dim &dim : function.dims)

@@ -24,6 +24,9 @@ struct CParam {
   bool input = false, output = false;
 };
 
+/// "gemm" -> "GEMM".
+std::string macroOf(std::string_view symbol);
+
 /// Order: tensors as declared, sizes, strides, scalars.
 struct Interface {
   std::string symbol; ///< with prefix
@@ -32,8 +35,15 @@ struct Interface {
   std::string signature;        ///< "gemm(f16[M, K] A, …)": what callers may compare
   std::uint32_t signatureHash = 0;
 
-  std::string macro() const; ///< GEMM
+  /// The beginning of its macros: GEMM.
+  std::string macro() const { return macroOf(symbol); }
 };
+
+/// The C symbol of a kernel: its name behind the prefix. One that C, C++ or CUDA have taken gets
+/// "kernel_" in front.
+std::string symbolOf(std::string_view kernelName, std::string_view prefix);
+/// All names that the file and the header of a kernel with this symbol claim at global scope.
+std::vector<std::string> globalNames(const std::string &symbol);
 
 Interface interfaceOf(const ir::Function &function, const Options &options);
 

@@ -12,9 +12,7 @@ void ScopedNames::leave() {
 }
 
 std::string ScopedNames::fresh(std::string_view wanted) {
-  std::string base = identifierFrom(wanted), name = base;
-  for (unsigned number = 1; taken.contains(name) || isReservedName(name); ++number)
-    name = base + (base.back() == '_' ? "" : "_") + std::to_string(number);
+  std::string name = freeName(wanted, [&](const std::string &n) { return taken.contains(n); });
   taken.insert(name);
   if (!scopes.empty())
     scopes.back().push_back(name);

@@ -32,33 +32,72 @@ const std::unordered_set<std::string_view> &reservedNames() {
       "int2", "int3", "int4", "uint1", "uint2", "uint3", "uint4", "long1", "long2", "long3",
       "long4", "float1", "float2", "float3", "float4", "double1", "double2", "double3", "double4",
       "longlong2", "ulonglong2",
-      // standard types, macros and functions that emitted files include or call
+      // standard types, functions that emitted files call, and macros of compilers
       "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
-      "size_t", "ptrdiff_t", "intptr_t", "uintptr_t", "std", "NULL", "INFINITY", "NAN", "HUGE_VAL",
-      "INT8_MAX", "INT16_MAX", "INT32_MAX", "INT64_MAX", "INT8_MIN", "INT16_MIN", "INT32_MIN",
-      "INT64_MIN", "UINT8_MAX", "UINT16_MAX", "UINT32_MAX", "UINT64_MAX", "SIZE_MAX", "M_PI", "M_E",
-      "assert", "errno", "EOF", "stdin", "stdout", "stderr", "offsetof", "main", "unix", "linux",
-      "i386", "abs", "fabs", "exp", "exp2", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos",
-      "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "atan2", "pow", "fmod", "fma", "floor",
-      "ceil", "round", "trunc", "rint", "nearbyint", "erf", "ldexp", "isnan", "isinf", "isfinite",
+      "size_t", "ptrdiff_t", "intptr_t", "uintptr_t", "std", "main", "unix", "linux", "i386", "abs",
+      "fabs", "exp", "exp2", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh",
+      "cosh", "tanh", "asin", "acos", "atan", "atan2", "pow", "fmod", "fma", "floor", "ceil",
+      "round", "trunc", "rint", "nearbyint", "erf", "ldexp", "isnan", "isinf", "isfinite",
       "signbit", "min", "max", "memcpy", "memset"};
   return names;
 }
 
-// Functions of the C library that a local name may hide but a function of ours may not repeat.
-const std::unordered_set<std::string_view> &libraryNames() {
-  static const std::unordered_set<std::string_view> names = {
-      "y0",     "y1",     "yn",          "j0",     "j1",      "jn",        "gamma",  "lgamma",
-      "tgamma", "index",  "rindex",      "clock",  "time",    "div",       "signal", "free",
-      "malloc", "calloc", "realloc",     "exit",   "abort",   "printf",    "puts",   "read",
-      "write",  "open",   "close",       "link",   "select",  "send",      "recv",   "remove",
-      "rename", "system", "random",      "rand",   "sort",    "sleep",     "cbrt",   "hypot",
-      "drem",   "scalb",  "significand", "logb",   "ilogb",   "nextafter", "remquo", "modf",
-      "frexp",  "labs",   "llabs",       "ldiv",   "lldiv",   "atoi",      "atol",   "atof",
-      "strtol", "getenv", "raise",       "accept", "connect", "bind",      "listen", "access",
-      "dup",    "pipe",   "fork",        "kill",   "wait",    "pause",     "alarm",  "swab",
-      "sync",   "brk"};
-  return names;
+#include "support/LibraryNames.inc"
+
+std::unordered_set<std::string_view> words(std::string_view text) {
+  std::unordered_set<std::string_view> out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.find(' ', at), text.size());
+    out.insert(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+bool startsWithOneOf(std::string_view name, std::initializer_list<std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+/// Families of macros come under one beginning each; the others are listed.
+bool isLibraryMacro(std::string_view name) {
+  static const std::unordered_set<std::string_view> macros = words(libraryMacros);
+  return macros.contains(name) ||
+         startsWithOneOf(name, {"ADJ_",       "ATOMIC_",     "CCCL_", "CLOCK_",  "CLONE_", "CPU_",
+                                "CUDA",       "CU_",         "DBL_",  "FLT_",    "FP_",    "LC_",
+                                "LDBL_",      "LIBCUDACXX_", "MOD_",  "M_1_PI",  "M_2_PI", "M_LN",
+                                "M_2_SQRTPI", "M_LOG",       "M_PI",  "M_SQRT",  "NV_",    "SNAN",
+                                "PTHREAD_",   "SCHED_",      "STA_",  "THRUST_", "TIMER_"});
+}
+
+/// cudaMalloc, cuMemAlloc, hipMalloc, atomicAdd, tex2D, surf1Dread.
+bool isVendorFunction(std::string_view name) {
+  for (std::string_view beginning : {"cuda", "cu", "hip", "atomic", "tex", "surf"})
+    if (name.size() > beginning.size() && name.starts_with(beginning)) {
+      auto next = static_cast<unsigned char>(name[beginning.size()]);
+      if (std::isupper(next) || std::isdigit(next))
+        return true;
+    }
+  return false;
+}
+
+bool isLibraryGlobal(std::string_view name) {
+  static const std::unordered_set<std::string_view> globals = words(libraryGlobals);
+  // POSIX keeps all types for itself; these beginnings are of libraries.
+  if (globals.contains(name) || name.ends_with("_t") || isVendorFunction(name) ||
+      startsWithOneOf(
+          name, {"CU",     "pthread_", "posix_",   "argp_",    "argz_",     "envz_",     "xdr_",
+                 "svc_",   "clnt_",    "pmap_",    "authdes_", "authnone_", "authunix_", "inet_",
+                 "inet6_", "ether_",   "obstack_", "aio_",     "lio_",      "thrd_",     "mtx_",
+                 "cnd_",   "tss_",     "timerfd_", "epoll_",   "inotify_",  "fanotify_", "pidfd_",
+                 "pkey_",  "fts_",     "strto",    "wcsto"}))
+    return true;
+  // sinf, sinl, sinf128; rand_r, lseek64, isdigit_l, putc_unlocked.
+  for (std::string_view end :
+       {"f", "l", "f32", "f64", "f128", "f32x", "f64x", "64", "_r", "_l", "_unlocked", "_np"})
+    if (name.ends_with(end) && globals.contains(name.substr(0, name.size() - end.size())))
+      return true;
+  return false;
 }
 
 std::string folded(std::string_view name) {
@@ -120,13 +159,13 @@ std::string didYouMeanText(std::string_view name, const std::vector<std::string_
 bool isReservedName(std::string_view name) {
   // Names with __ and with _Upper belong to the implementation, tlc_ and TLC_ to the emitted
   // prologue.
-  return reservedNames().contains(name) || name.find("__") != name.npos ||
+  return reservedNames().contains(name) || isLibraryMacro(name) || name.find("__") != name.npos ||
          name.starts_with("tlc_") || name.starts_with("TLC_") ||
          (name.size() > 1 && name[0] == '_' && std::isupper(static_cast<unsigned char>(name[1])));
 }
 
 bool isReservedGlobalName(std::string_view name) {
-  return isReservedName(name) || libraryNames().contains(name);
+  return isReservedName(name) || isLibraryGlobal(name);
 }
 
 std::string identifierFrom(std::string_view text) {
@@ -145,18 +184,25 @@ std::string identifierFrom(std::string_view text) {
   return out[0] >= '0' && out[0] <= '9' ? "v" + out : out;
 }
 
-std::string NameAllocator::unique(std::string_view wanted) {
+std::string freeName(std::string_view wanted,
+                     const std::function<bool(const std::string &)> &isTaken) {
   std::string base = identifierFrom(wanted);
-  if (!isReservedName(base) && used.insert(base).second)
+  if (!isReservedName(base) && !isTaken(base))
     return base;
-  // "_Upper" and "tlc_" stay reserved whatever follows them.
+  // "tlc_" and other beginnings stay reserved whatever follows them.
   if (isReservedName(base + "_1"))
     base = "v" + base;
-  for (unsigned &number = next[base];;) {
-    std::string name = base + (base.back() == '_' ? "" : "_") + std::to_string(++number);
-    if (!isReservedName(name) && used.insert(name).second)
+  if (base.back() != '_')
+    base += '_';
+  for (unsigned number = 1;; ++number)
+    if (std::string name = base + std::to_string(number); !isTaken(name) && !isReservedName(name))
       return name;
-  }
+}
+
+std::string NameAllocator::unique(std::string_view wanted) {
+  std::string name = freeName(wanted, [&](const std::string &name) { return taken(name); });
+  used.insert(name);
+  return name;
 }
 
 bool NameAllocator::reserve(std::string_view name) { return used.insert(std::string(name)).second; }

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -22,19 +22,23 @@ std::string_view didYouMean(std::string_view name, const std::vector<std::string
 /// ", did you mean `x`?" or "".
 std::string didYouMeanText(std::string_view name, const std::vector<std::string_view> &candidates);
 
-/// True for keywords of C, C++, CUDA and HIP, their predefined variables (threadIdx), and what the
-/// emitted prologue reserves (tlc_...). An emitted entity may not have such a name.
+/// True for keywords of C, C++, CUDA and HIP, their predefined variables (threadIdx), macros of the
+/// headers that emitted files include, and what the emitted prologue reserves (tlc_...). An emitted
+/// entity may not have such a name.
 bool isReservedName(std::string_view name);
-/// The same for a function at namespace scope, where names of the C library are taken as well
-/// (index, time, y0).
+/// The same for a function at namespace scope, where what the C library and CUDA declare is taken
+/// as well (index, time, y0, cudaMalloc).
 bool isReservedGlobalName(std::string_view name);
 
-/// Hands out names that are valid C identifiers, not reserved and not given before. Deterministic.
+/// `wanted` made valid (other characters become _, a leading digit gets a v in front), then itself
+/// if it is neither reserved nor taken, else with _1, _2, ... behind. A name that ends in a digit
+/// gets _1 too ("x1" -> "x1_1").
+std::string freeName(std::string_view wanted,
+                     const std::function<bool(const std::string &)> &isTaken);
+
+/// Hands out free names, each once. Deterministic.
 class NameAllocator {
 public:
-  /// `wanted` made valid (other characters become _, a leading digit gets a v in front), then
-  /// itself if free, else with _1, _2, ... behind. A name that ends in a digit gets _1 too ("x1" ->
-  /// "x1_1").
   std::string unique(std::string_view wanted);
   /// Takes a name without asking; false if it was taken.
   bool reserve(std::string_view name);
@@ -42,7 +46,6 @@ public:
 
 private:
   std::unordered_set<std::string> used;
-  std::unordered_map<std::string, unsigned> next;
 };
 
 /// `text` as a C identifier: ASCII letters, digits, underscores. Never empty, never starts with a

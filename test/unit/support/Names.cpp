@@ -92,6 +92,27 @@ TEST_CASE("names at namespace scope avoid the C library too") {
   CHECK_FALSE(isReservedName("index"));
   CHECK(isReservedGlobalName("while"));
   CHECK_FALSE(isReservedGlobalName("gemm"));
+  for (const char *name :
+       {"printf", "sinf", "rand_r", "lseek64", "pid_t", "pthread_create", "cudaMalloc",
+        "cuMemAlloc", "atomicAdd", "tex2D", "norm3d", "__x", "NULL", "make_float4"})
+    CHECK(isReservedGlobalName(name));
+  for (const char *name :
+       {"softmax", "copy", "texture", "cure", "scaled", "normal", "atomic_tail", "makespan",
+        "hipster", "total", "dot", "rmsnorm", "timer", "f32_nt", "key_value", "make_tiles"})
+    CHECK_FALSE(isReservedGlobalName(name));
+}
+
+TEST_CASE("names avoid macros and beginnings that are reserved") {
+  for (const char *name : {"EOF", "MB_CUR_MAX", "FLT_MAX", "M_PI", "CUDA_VERSION", "errno"})
+    CHECK(isReservedName(name));
+  for (const char *name : {"M", "E", "M_tile", "N_MAX", "CPU", "EX"})
+    CHECK_FALSE(isReservedName(name));
+  // No number behind makes these free.
+  NameAllocator names;
+  names.reserve("tlc");
+  CHECK(names.unique("tlc") == "vtlc_1");
+  CHECK(names.unique("CLOCK_REALTIME") == "vCLOCK_REALTIME_1");
+  CHECK(names.unique("EOF") == "EOF_1");
 }
 
 TEST_CASE("the writer indents lines, not empty ones") {
