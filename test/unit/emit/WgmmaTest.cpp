@@ -1,4 +1,5 @@
 // The products of a warpgroup, whose text the compiler writes, and the other functions of sm_90.
+#include "Kernels.h"
 #include "Tools.h"
 
 #include "emit/Runtime.h"
@@ -149,6 +150,24 @@ TEST_CASE("a file gets the products that it uses, after what they need") {
   CHECK(text.find("void wgmma_m64n8k16", first + 1) == text.npos);
   CHECK(use.deviceText().find("uint32_t *words(T *elements)") != text.npos);
   CHECK(use.macroText().find("#define TLC_DEVICE") != text.npos);
+}
+
+TEST_CASE("products are pasted, whether the runtime is or not") {
+  for (RuntimeStyle style : {RuntimeStyle::Inline, RuntimeStyle::Include}) {
+    Kernel k = softmax(Family::Cuda);
+    auto call = std::make_unique<ir::CallStmt>();
+    call->callee = "wgmma_m64n8k16_f16_f16_f32_ss";
+    call->templateArgs = {0, 0};
+    k.function->launches.front()->body.push_back(std::move(call));
+    Options options = optionsFor("sm90", "softmax");
+    options.runtime = style;
+    std::string text = emitOne(*k.function, options).source;
+    std::size_t made = text.find("TLC_DEVICE void wgmma_m64n8k16_f16_f16_f32_ss(");
+    REQUIRE(made != text.npos);
+    CHECK(text.rfind("namespace tlc {", made) != text.npos);
+    CHECK(text.find("tlc::wgmma_m64n8k16_f16_f16_f32_ss<0, 0>(", made) != text.npos);
+    CHECK((text.find("#include \"tlc/cuda/base.cuh\"") < made) == (style == RuntimeStyle::Include));
+  }
 }
 
 TEST_CASE("warpgroup products compile for sm_90a and for the emulator", "[nvcc]") {
