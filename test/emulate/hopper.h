@@ -30,13 +30,14 @@ CUtensorMap matrixMap(const T *base, int rows, int columns, int pitch, int heigh
   return map;
 }
 
+/// Starts kernels in clusters; `rows` of blocks and of clusters, too.
 template <class... P, class... A>
-bool startClusters(void (*kernel)(P...), const Shape &shape, unsigned cluster, A... arguments) {
+bool startClusters(void (*kernel)(P...), const Shape &shape, uint2 cluster, unsigned rows, A... arguments) {
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {cluster, 1, 1};
+  attribute.val.clusterDim = {cluster.x, cluster.y, 1};
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(shape.grid), config.blockDim = dim3(shape.threads);
+  config.gridDim = dim3(shape.grid, rows), config.blockDim = dim3(shape.threads);
   config.dynamicSmemBytes = shape.shared;
   config.attrs = &attribute, config.numAttrs = 1;
   return cudaLaunchKernelEx(&config, kernel, arguments...) == cudaSuccess;

@@ -408,13 +408,46 @@ template <int Fault> bool passedOn() {
   for (size_t i = 0; i < x.size(); ++i)
     x[i] = int(i);
   int *y = reserve<int>(8 * 64);
-  if (!startClusters(pass_on<Fault>, {8, 64, 256 + 8}, 4, upload(x), y))
+  if (!startClusters(pass_on<Fault>, {8, 64, 256 + 8}, {4, 1}, 1, upload(x), y))
     return false;
   const auto result = download(y, 8 * 64);
   for (int b = 0; b < 8; ++b)
     for (int i = 0; i < 64; ++i)
       if (result[size_t(b * 64 + i)] != (b / 4 * 4 + (b + 3) % 4) * 64 + i)
         return false;
+  return true;
+}
+
+// ---- which blocks make a cluster
+
+__global__ void __launch_bounds__(32) name_blocks(int *__restrict__ Y) {
+  TLC_DYNAMIC_SHARED(int, mine, 16);
+  const int block = int(blockIdx.x + gridDim.x * blockIdx.y);
+  if (threadIdx.x == 0)
+    *mine = block;
+  tlc::cluster_arrive();
+  tlc::cluster_wait();
+  if (threadIdx.x < 4) {
+    int peer;
+    tlc::ld_cluster<4>(&peer, mine, int(threadIdx.x));
+    Y[block * 5 + int(threadIdx.x)] = peer;
+  }
+  if (threadIdx.x == 4)
+    Y[block * 5 + 4] = int(tlc::cluster_rank());
+  tlc::cluster_sync();
+}
+bool blocksNamed() { // 4 x 4 blocks in clusters of 2 x 2
+  int *y = reserve<int>(16 * 5);
+  if (!startClusters(name_blocks, {4, 32, 16}, {2, 2}, 4, y))
+    return false;
+  const auto result = download(y, 16 * 5);
+  for (int b = 0; b < 16; ++b)
+    for (int i = 0; i < 5; ++i) {
+      const int x = b % 4, row = b / 4;
+      const int wanted = i == 4 ? x % 2 + row % 2 * 2 : x / 2 * 2 + i % 2 + 4 * (row / 2 * 2 + i / 2);
+      if (result[size_t(b * 5 + i)] != wanted)
+        return false;
+    }
   return true;
 }
 
@@ -465,6 +498,7 @@ void addHopperCopies(std::vector<Case> &cases) {
       {"pixels", gathered<pixelsClean>, "", ""},
       {"pixels: map of boxes", gathered<pixelsOfBoxes>, "tensor-map", "load"},
       {"pixels: too many expected", gathered<pixelsTooFew>, "deadlock,mbarrier", "expect"},
+      {"blocks of clusters", blocksNamed, "", ""},
       {"peers", passedOn<peersClean>, "", ""},
       {"peers: may not have started", passedOn<peersNotStarted>, "race,mbarrier,proxy", "give,arrive,wait,init"},
       {"peers: not waited for", passedOn<peersNotWaited>, "race,uninitialised", "give,take"},

@@ -222,7 +222,7 @@ bool gemm() {
   const CUtensorMap A_map = matrixMap(A, M, K, K, Fault == boxOffByOne ? tile_m - 1 : tile_m, tile_k, 128);
   const CUtensorMap B_map = matrixMap(B, N, K, K, tile_n / 2, tile_k, 128);
   const CUtensorMap C_map = matrixMap(C, M, Store == direct ? 120 : N, Store == direct ? 128 : N, Store == byWarp ? 16 : 64, tile_n, 128);
-  if (!startClusters(ring_gemm<Fault, Store>, {2, 384, shared_bytes + 128}, 2, A_map, B_map, C_map, C, M, N, K))
+  if (!startClusters(ring_gemm<Fault, Store>, {2, 384, shared_bytes + 128}, {2, 1}, 1, A_map, B_map, C_map, C, M, N, K))
     return false;
   const std::vector<__half> result = download(C, M * N);
   for (int i = 0; i < M; ++i)
