@@ -88,6 +88,11 @@ fi
 [ -e "$cache/libtlc_emulate.a" ] || build_library
 precompile "$level"
 if [ -z "$clang" ]; then header=$cache/header$level/tlc_emulated.h; else header=$emulate/device/tlc.h; fi
+# Files emitted with --runtime=include ask for "tlc/cuda/copy.cuh" and the like; what is device code there is in the
+# header already.
+[ -e "$cache/include/tlc" ] || { mkdir -p "$cache/include" && ln -sfn "$root/runtime" "$cache/include/tlc"; }
+included="-DEMU_RUNTIME_INCLUDED -ffile-prefix-map=\"$cache/include/tlc\"=tlc-runtime -I\"$cache/include\" \
+  -include \"$emulate/device/tlc.h\""
 
 architecture=0 count=0 objects=
 IFS=$newline
@@ -99,8 +104,10 @@ for source in $kernels; do
   count=$((count + 1))
   object=$temporary/$count.o
   [ -n "$only_objects" ] && object=${output:-$(basename "${source%.*}").o}
+  before="-include \"\$header\""
+  grep -q '^#include "tlc/' "$source" && before=$included
   eval "\"\$CXX\" $kernel $level -ffile-prefix-map=\"\$root/runtime\"=tlc-runtime -I\"\$include\" \
-    -include \"\$header\" $options -x c++ -c \"\$source\" -o \"\$object\""
+    $before $options -x c++ -c \"\$source\" -o \"\$object\""
   objects="$objects $(quote "$object")"
 done
 IFS=$newline

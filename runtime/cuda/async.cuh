@@ -1,6 +1,7 @@
 // Asynchronous copies of threads from global to shared memory.
 #pragma once
 
+#ifndef TLC_EMULATE // there emulate/device/async.h stands for it
 #include "copy.cuh"
 
 namespace tlc {
@@ -65,3 +66,4 @@ template <int Pending> TLC_DEVICE void cp_async_wait() {
 
 //@ end
 } // namespace tlc
+#endif

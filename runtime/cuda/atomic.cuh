@@ -2,6 +2,7 @@
 // order stronger than relaxed is made by fences around a relaxed operation.
 #pragma once
 
+#ifndef TLC_EMULATE // there emulate/device/atomic.h stands for it
 #include "math.cuh"
 #include "warp.cuh"
 
@@ -354,3 +355,4 @@ TLC_DEVICE void atomic_store(T *p, T value TLC_AT) {
 
 //@ end
 } // namespace tlc
+#endif

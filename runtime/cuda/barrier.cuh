@@ -1,6 +1,7 @@
 // Barriers of parts of a block, by number.
 #pragma once
 
+#ifndef TLC_EMULATE // there emulate/device/barrier.h stands for it
 #include "base.cuh"
 
 namespace tlc {
@@ -19,3 +20,4 @@ TLC_DEVICE void named_barrier_arrive(int id, int threads TLC_AT) {
 
 //@ end
 } // namespace tlc
+#endif

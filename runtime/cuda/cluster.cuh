@@ -1,6 +1,7 @@
 // Roles of warps, registers, blocks of a cluster, kernels that overlap: sm_90 and later.
 #pragma once
 
+#ifndef TLC_EMULATE // there emulate/device/cluster.h stands for it
 #include "async.cuh"
 #include "warp.cuh"
 
@@ -130,3 +131,4 @@ TLC_DEVICE void grid_dependency_launch() {
 
 //@ end
 } // namespace tlc
+#endif

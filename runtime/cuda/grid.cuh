@@ -1,6 +1,7 @@
 // Barriers of whole grids.
 #pragma once
 
+#ifndef TLC_EMULATE // there emulate/device/barrier.h stands for it
 #include "base.cuh"
 
 #include <cooperative_groups.h>
@@ -13,3 +14,4 @@ TLC_DEVICE void grid_sync() { cooperative_groups::this_grid().sync(); }
 
 //@ end
 } // namespace tlc
+#endif

@@ -2,6 +2,7 @@
 // PTX manual gives it, in the manual's order, from 4-byte aligned arrays. 4-bit elements lie in pairs.
 #pragma once
 
+#ifndef TLC_EMULATE // there emulate/device/matrix.h stands for it
 #include "async.cuh"
 #include "convert.cuh"
 
@@ -381,3 +382,4 @@ TLC_DEVICE void mma_m16n8k32_e5m2_e4m3_f32(float *c, const float8_e5m2 *a, const
 
 //@ end
 } // namespace tlc
+#endif

@@ -3,6 +3,7 @@
 // for the parity before the first phase return at once.
 #pragma once
 
+#ifndef TLC_EMULATE // there emulate/device/mbarrier.h stands for it
 #include "async.cuh"
 
 namespace tlc {
@@ -126,3 +127,4 @@ TLC_DEVICE void fence_proxy_async_global() {
 
 //@ end
 } // namespace tlc
+#endif

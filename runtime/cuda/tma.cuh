@@ -5,6 +5,7 @@
 // 128 bytes, better of the swizzle's repeat (1024, 512 or 256 bytes).
 #pragma once
 
+#ifndef TLC_EMULATE // there emulate/device/tma.h stands for it
 #include "async.cuh"
 
 #include <cuda.h>
@@ -588,3 +589,4 @@ TLC_DEVICE void bulk_store(void *to, const void *from, int bytes TLC_AT) {
 
 //@ end
 } // namespace tlc
+#endif

@@ -3,6 +3,7 @@
 // kernel uses.
 #pragma once
 
+#ifndef TLC_EMULATE // there emulate/device/wgmma.h stands for it
 #include "async.cuh"
 
 namespace tlc {
@@ -55,3 +56,4 @@ TLC_DEVICE uint64_t wgmma_descriptor(const void *tile, int leading_bytes, int st
 
 //@ end
 } // namespace tlc
+#endif

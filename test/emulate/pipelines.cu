@@ -25,6 +25,8 @@ enum Ring {
   rowNotFilled,
   lanesMissing,
   laneEnded,
+  sumNotCleared,
+  fragmentNotLoaded,
 };
 
 /// Of a row of 32 halves, the 16-byte unit `u` in its swizzled place.
@@ -52,7 +54,10 @@ __global__ void __launch_bounds__(128)
       tlc::cp_async<16>(&B_shared[k % ring * tile * step + place(row, u)], &B[(n + row) * size + from]); // mark: copy
     }
   };
-  alignas(16) float sum[32] = {};
+  alignas(16) float sum[32];
+  for (int i = 0; i < 32; ++i)
+    if (Fault != sumNotCleared || i != 5)
+      sum[i] = 0;
   for (int k = 0; k < stages - 1; ++k) {
     copies(k);
     if (Fault != noCommit)
@@ -78,7 +83,7 @@ __global__ void __launch_bounds__(128)
       constexpr int shift = Fault == misalignedRow ? 4 : 0;
       for (int i = 0; i < 2; ++i)
         tlc::ldmatrix_x4(&a[i * 8], &A_stage[place(warp_m + i * 16 + lane % 16, s * 2 + lane / 16) + shift]); // mark: load
-      for (int j = 0; j < 4; ++j)
+      for (int j = 0; j < (Fault == fragmentNotLoaded ? 3 : 4); ++j)
         tlc::ldmatrix_x2(&b[j * 4], &B_stage[place(warp_n + j * 8 + lane % 8, s * 2 + lane / 8 % 2)]); // mark: load
       if (Fault == laneEnded && lane == 7)
         return;
@@ -218,6 +223,8 @@ void addPipelines(std::vector<Case> &cases) {
       {"ring: a row is not filled", ringGemm<rowNotFilled>, "uninitialised", "load"},
       {"ring: a lane skips a product", ringGemm<lanesMissing>, "collective,deadlock", "product,load"},
       {"ring: a lane ends before a product", ringGemm<laneEnded>, "collective", "product"},
+      {"ring: one sum is not cleared", ringGemm<sumNotCleared>, "uninitialised", "product"},
+      {"ring: one fragment is not loaded", ringGemm<fragmentNotLoaded>, "uninitialised", "product"},
       {"tile", stagedSum<tileClean>, "", ""},
       {"tile: no barrier before its use", stagedSum<noBarrierBefore>, "race,uninitialised", "use"},
       {"tile: no barrier on the way back", stagedSum<noBarrierBehind>, "race", "fill"},

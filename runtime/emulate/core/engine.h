@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -27,6 +28,8 @@ constexpr int kArenas = 512, kReserved = 1024; // the first KiB of shared memory
 constexpr Address kDeviceSize = kGlobalSize + kArenas * kArena;
 constexpr Address kStackBase = 0x180000000000, kStackBytes = 256 << 10, kStacks = 4096;
 constexpr Address kTouchBase = 0x190000000000; // one u32 for each 4 bytes of stack
+constexpr Address kWrittenBase =
+    0x1a0000000000; // one byte for each 4 bytes of stack: who was written
 constexpr Address kCellBase = 0x200000000000, kStateBase = 0x300000000000;
 
 // ---- clocks ----
@@ -108,10 +111,42 @@ int report_events(); // errors, repeated ones too
 void flush_reports(u32 kernel);
 std::string format(const char *f, ...);
 
+struct Place {
+  std::string emitted; // "kernel.cu:525", as the compiler was told the file's name
+  std::string user;    // "gemm.tl:26"; empty if the emitted text does not say
+};
+std::map<u32, Place> places_of(const std::set<u32> &marks); // of those that are known
+
 // ---- blocks and threads ----
 struct Block;
 struct Group;
 struct Thread;
+
+// ---- counts, by line: see counts.cpp ----
+enum class Counter {
+  global_read_bytes,
+  global_written_bytes,
+  global_requests,
+  global_sectors,
+  shared_read_bytes,
+  shared_written_bytes,
+  shared_requests,
+  shared_wavefronts,
+  bank_conflicts,
+  atomics,
+  products,
+  multiply_adds,
+  barriers,
+  count
+};
+struct Requests;
+struct Warp;
+extern bool counting;
+void start_counting(const char *file);
+void count(Counter c, u32 pc, u64 n = 1);
+void count_bytes(Address at, size_t bytes, bool write, u32 pc); // of no warp's request
+void count_access(Thread *t, Address at, size_t bytes, bool write, u32 pc);
+void settle_requests(Warp &w); // the warp's lanes are together, or have ended
 
 struct Flight { // registers that an asynchronous operation still uses
   Address lo, hi;
@@ -174,6 +209,7 @@ struct Warp {
   // setmaxnreg: registers of a lane that it has and has asked for; 0: those of the launch
   int registers = 0, registers_asked = 0;
   u32 registers_pc = 0;
+  std::shared_ptr<Requests> requests; // gathered since the lanes were last together
 };
 
 struct BlockBarrier {
@@ -293,7 +329,10 @@ void access_reduction(const Actor &a, Address at, size_t bytes, u32 pc);
 void generic_access(Address at, size_t bytes, bool write, u32 pc);
 void settle_equal_store();
 void check_flights(const void *p, size_t bytes, u32 pc, const char *how);
-void touch_registers(const void *p, size_t bytes, u32 pc, const char *how);
+void read_registers(const void *p, size_t bytes, u32 pc);
+void write_registers(const void *p, size_t bytes, u32 pc);
+void check_written(const void *p, size_t bytes, u32 pc); // by an instruction that is no touch
+void forget_registers(Address stack);                    // nothing on it is written
 void mark_swizzle(Address at, size_t bytes, int swizzle);
 int swizzle_at(Address at);
 void reset_shared(Block &b);

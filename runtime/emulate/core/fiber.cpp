@@ -160,8 +160,11 @@ static void run_group(Group &g) {
   if (!g.abandoned)
     for (auto &b : g.blocks)
       exit_checks(*b);
-  for (auto &b : g.blocks)
+  for (auto &b : g.blocks) {
+    for (Warp &w : b->warps)
+      settle_requests(w);
     reset_shared(*b);
+  }
   running = nullptr;
 }
 
@@ -201,6 +204,7 @@ struct Maps {
     map_at(kGlobalBase, kDeviceSize);
     map_at(kStackBase, kStackBytes * kStacks);
     map_at(kTouchBase, kStackBytes * kStacks);
+    map_at(kWrittenBase, kStackBytes * kStacks / 4);
     map_at(kCellBase, kDeviceSize / 4 * sizeof(Cell));
     map_at(kStateBase, kDeviceSize / 4);
     const char *mode = std::getenv("EMU_MODE");
@@ -208,6 +212,8 @@ struct Maps {
     const char *checks = std::getenv("EMU_CHECKS");
     const char *sms = std::getenv("EMU_SMS");
     const char *architecture = std::getenv("EMU_ARCH");
+    if (const char *counts = std::getenv("EMU_COUNTS"); counts && *counts)
+      start_counting(counts);
     if (mode)
       settings.mode = *mode == 'l' ? kLate : *mode == 'r' ? kRandom : kEarly;
     if (seed)
@@ -264,6 +270,7 @@ static void run_blocks(const std::vector<u32> &indices, u32 per_cluster) {
       t->c.v.at.assign(g.kinds.size(), 0);
       t->c.g.at[t->slot] = 1;
       t->stack = kStackBase + t->slot * kStackBytes;
+      forget_registers(t->stack);
       auto *top = reinterpret_cast<void **>(t->stack + kStackBytes - 64);
       *--top = nullptr; // keeps the stack aligned as after a call
       *--top = reinterpret_cast<void *>(fiber_main);

@@ -5,6 +5,12 @@
 
 using namespace emu;
 namespace {
+inline void register_access(void *p, size_t bytes, bool write, const void *ret) {
+  if (write)
+    write_registers(p, bytes, code_pc(ret));
+  else
+    read_registers(p, bytes, code_pc(ret));
+}
 inline void hook(void *p, unsigned bytes, bool write, const void *ret, bool aligned) {
   const Address a = Address(p);
   if (a - kGlobalBase < kDeviceSize) {
@@ -19,12 +25,8 @@ inline void hook(void *p, unsigned bytes, bool write, const void *ret, bool alig
         abandon(); // the host's own vector access might fault next
     }
     generic_access(a, bytes, write, pc);
-  } else if (Thread *t = current; t && t->fences && a - t->stack < kStackBytes && settings.checks) {
-    if (a < t->flight_hi && a + bytes > t->flight_lo)
-      return touch_registers(p, bytes, code_pc(ret), write ? "write" : "read");
-    u32 *touched = reinterpret_cast<u32 *>(kTouchBase + ((a - kStackBase) & ~Address(3)));
-    for (unsigned i = 0; i < (bytes + 3) / 4; ++i)
-      touched[i] = t->fence_epoch;
+  } else if (current && a - current->stack < kStackBytes) {
+    register_access(p, bytes, write, ret);
   }
 }
 void range(void *p, size_t bytes, bool write, const void *ret) {
@@ -36,8 +38,8 @@ void range(void *p, size_t bytes, bool write, const void *ret) {
     hook(p, unsigned(bytes), write, ret, true);
   else if (device_address(a))
     generic_access(a, bytes, write, code_pc(ret));
-  else if (current && current->fences && settings.checks)
-    touch_registers(p, bytes, code_pc(ret), write ? "write" : "read");
+  else if (current)
+    register_access(p, bytes, write, ret);
 }
 } // namespace
 

@@ -15,8 +15,9 @@ void load(void *out, const void *p, size_t bytes, bool nc, Site s) {
     report("misaligned",
            format("read of %zu bytes at %s: ", bytes, describe(Address(p)).c_str()) + where(pc),
            pc);
+  count_access(current, Address(p), bytes, false, pc);
   access(thread_actor(current), Address(p), bytes, false, pc, nc);
-  touch_registers(out, bytes, pc, "write");
+  write_registers(out, bytes, pc);
   std::memcpy(out, p, bytes);
 }
 void load_shared(void *out, u32 shared, size_t bytes, Site s) {
@@ -26,6 +27,7 @@ void load_shared(void *out, u32 shared, size_t bytes, Site s) {
     report("misaligned",
            format("read of %zu bytes at %s: ", bytes, describe(a).c_str()) + where(pc), pc);
   generic_access(a, bytes, false, pc);
+  write_registers(out, bytes, pc);
   std::memcpy(out, reinterpret_cast<void *>(a), bytes);
 }
 void store_shared(u32 shared, const void *in, size_t bytes, Site s) {
@@ -35,6 +37,7 @@ void store_shared(u32 shared, const void *in, size_t bytes, Site s) {
     report("misaligned",
            format("write of %zu bytes at %s: ", bytes, describe(a).c_str()) + where(pc), pc);
   generic_access(a, bytes, true, pc);
+  read_registers(in, bytes, pc);
   std::memcpy(reinterpret_cast<void *>(a), in, bytes);
 }
 } // namespace emu

@@ -254,6 +254,8 @@ void cp_async(u32 dst, const void *src, int bytes, int valid, Site s) {
                   describe(to).c_str()) +
                where(pc),
            pc);
+  count_access(t, from, size_t(valid), false, pc);
+  count_access(t, to, size_t(bytes), true, pc);
   if (!t->cp.slot)
     t->cp.slot = running->new_slot(kGenericAgent);
   const bool later = settings.mode == kLate || (settings.mode == kRandom && random_number() % 2);

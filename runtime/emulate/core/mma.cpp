@@ -256,7 +256,13 @@ void wgmma(const WgmmaShape &shape, void *d, u64 desc_a, const u32 *a, u64 desc_
                where(pc),
            pc);
   }
-  take_off(t, d, size_t(shape.n) / 2 * (shape.c == Element::f16 ? 2 : 4), pc, "accumulators");
+  const size_t sum_bytes = size_t(shape.n) / 2 * (shape.c == Element::f16 ? 2 : 4);
+  take_off(t, d, sum_bytes, pc, "accumulators");
+  if (accumulate)
+    check_written(d, sum_bytes, pc);
+  mark_written(d, sum_bytes);
+  if (a)
+    check_written(a, 16, pc);
   if (a)
     take_off(t, a, 16, pc, "A registers");
   const int lane = t->linear % 128;
@@ -266,6 +272,8 @@ void wgmma(const WgmmaShape &shape, void *d, u64 desc_a, const u32 *a, u64 desc_
     return;
   }
   auto op = std::move(w.gathering);
+  count(Counter::products, pc);
+  count(Counter::multiply_adds, pc, u64(64) * u64(shape.n) * u64(shape.k));
   if (settings.checks) // a warp's instruction knows what any of its lanes knows; the product, what
                        // all four warps know
     for (int k = 0; k < 4; ++k) {

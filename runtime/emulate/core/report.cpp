@@ -86,9 +86,9 @@ static std::string short_path(const std::string &p) {
   const size_t i = p.rfind('/');
   return i == std::string::npos ? p : p.substr(i + 1);
 }
-// "file:line", followed by the user's "name.tl:line" if a comment of that form ends the emitted
-// line or stands above it in the same function.
-static std::string with_user_line(const std::string &place) {
+// The user's "name.tl:line" if a comment of that form ends the emitted line or stands above it in
+// the same function; a line directive has put it into `place` already.
+static Place place_of(const std::string &place) {
   static std::map<std::string, std::vector<std::string>> files;
   const size_t colon = place.rfind(':');
   const std::string path = place.substr(0, colon);
@@ -98,8 +98,9 @@ static std::string with_user_line(const std::string &place) {
     for (std::string text; std::getline(file, text);)
       it->second.push_back(text);
   }
+  if (path.size() > 3 && (path.ends_with(".tl") || path.ends_with(".py")))
+    return {place, place};
   const auto &lines = it->second;
-  const std::string out = short_path(place);
   const size_t at = size_t(std::atoi(place.c_str() + colon + 1));
   for (size_t n = at; n > 0 && n <= lines.size(); --n) {
     const std::string &text = lines[n - 1];
@@ -110,32 +111,33 @@ static std::string with_user_line(const std::string &place) {
       continue;
     const std::string mark = text.substr(note + 3);
     const size_t end = mark.rfind(':');
-    if (end != std::string::npos && mark.find(' ') == std::string::npos && end + 1 < mark.size() &&
-        mark.find_first_not_of("0123456789", end + 1) == std::string::npos)
-      return out + " (" + mark + ")";
+    if (end == std::string::npos || end + 1 == mark.size() ||
+        mark.find_first_not_of("0123456789", end + 1) != std::string::npos)
+      continue;
+    const std::string named = mark.substr(0, end); // a path may have blanks, prose ends otherwise
+    if (named.find(' ') == std::string::npos || named.ends_with(".tl") || named.ends_with(".py"))
+      return {place, mark};
   }
-  return out;
+  return {place, ""};
 }
-// Innermost frame that is not one of the emulator's own headers.
-static std::map<u32, std::string> resolve(const std::set<u32> &pcs) {
-  std::map<u32, std::string> out;
+static std::string in_text(const Place &p) {
+  const std::string out = short_path(p.emitted);
+  return p.user.empty() || p.user == p.emitted ? out : out + " (" + short_path(p.user) + ")";
+}
+// Innermost frames that are not of the emulator's own headers.
+static void resolve_code(const std::set<u32> &pcs, std::map<u32, Place> &out) {
   if (pcs.empty())
-    return out;
+    return;
   char exe[4096];
-  FILE *link = popen(format("readlink /proc/%d/exe", getpid()).c_str(), "r");
-  if (!link || !std::fgets(exe, sizeof exe, link))
-    exe[0] = 0;
-  if (link)
-    pclose(link);
-  std::string path = exe;
-  while (!path.empty() && path.back() == '\n')
-    path.pop_back();
-  std::string command = "addr2line -i -a -e '" + path + "'";
+  const ssize_t length = readlink("/proc/self/exe", exe, sizeof exe);
+  if (length <= 0)
+    return;
+  std::string command = "addr2line -i -a -e '" + std::string(exe, size_t(length)) + "'";
   for (u32 pc : pcs)
     command += format(" %x", pc - 1);
   FILE *f = popen((command + " 2>/dev/null").c_str(), "r");
   if (!f)
-    return out;
+    return;
   char line[4096];
   u32 pc = 0;
   while (std::fgets(line, sizeof line, f)) {
@@ -154,59 +156,98 @@ static std::map<u32, std::string> resolve(const std::set<u32> &pcs) {
         s.find("tlc-runtime/") != std::string::npos || s.find("/include/c++/") != std::string::npos;
     if (out.count(pc) || own || s.rfind("??", 0) == 0)
       continue;
-    out[pc] = with_user_line(s);
+    out[pc] = place_of(s);
   }
   pclose(f);
+}
+std::map<u32, Place> places_of(const std::set<u32> &marks) {
+  std::map<u32, Place> out;
+  std::set<u32> code;
+  for (u32 mark : marks)
+    if (!(mark & 0x80000000)) {
+      code.insert(mark);
+    } else {
+      const Site &site = sites[mark & 0x7fffffff];
+      out[mark] = place_of(std::string(site.file) + ":" + std::to_string(site.line));
+    }
+  code.erase(0);
+  resolve_code(code, out);
   return out;
+}
+
+// Calls `text` for what stands between marks and `mark` for each of them.
+template <class Text, class Mark>
+static void walk_text(const std::string &s, const Text &text, const Mark &mark) {
+  size_t from = 0;
+  for (size_t at; (at = s.find('\x01', from)) != std::string::npos; from = at + 10) {
+    text(s.substr(from, at - from));
+    mark(u32(std::strtoul(s.substr(at + 1, 8).c_str(), nullptr, 16)));
+  }
+  text(s.substr(from));
+}
+static void print_report(const Report &r, const std::map<u32, Place> &places) {
+  std::string s;
+  walk_text(
+      r.text, [&](const std::string &text) { s += text; },
+      [&](u32 mark) {
+        auto it = places.find(mark);
+        s += it != places.end() ? in_text(it->second) : mark ? format("pc+%x", mark) : "?";
+      });
+  std::fprintf(stderr, "emu: %s: %s: %s\n", r.warning ? "warning" : "error", r.kind.c_str(),
+               s.c_str());
+}
+// The form that tools read: EMU_REPORT. The text has {0}, {1} ... for the places that follow it.
+static void append_report(FILE *file, const Report &r, const std::map<u32, Place> &places) {
+  std::string s;
+  std::vector<u32> marks;
+  walk_text(
+      r.text, [&](const std::string &text) { s += text; },
+      [&](u32 mark) {
+        s += "{" + std::to_string(marks.size()) + "}";
+        marks.push_back(mark);
+      });
+  std::fprintf(file, "%s %s\n", r.warning ? "warning" : "error", r.kind.c_str());
+  for (size_t from = 0, end; from <= s.size(); from = end + 1) {
+    end = std::min(s.find('\n', from), s.size());
+    std::fprintf(file, "text %s\n", s.substr(from, end - from).c_str());
+  }
+  for (u32 mark : marks) {
+    auto it = places.find(mark);
+    const Place place = it == places.end() ? Place{"?", ""} : it->second;
+    std::fprintf(file, "place %s\t%s\n", place.emitted.c_str(),
+                 place.user.empty() ? "?" : place.user.c_str());
+  }
 }
 
 void flush_reports(u32 kernel) {
   static size_t printed = 0;
-  bool any = false;
-  for (size_t i = printed; i < reports.size(); ++i)
-    any |= !reports[i].kind.empty();
-  if (!any) {
-    printed = reports.size();
+  std::vector<const Report *> fresh;
+  for (; printed < reports.size(); ++printed)
+    if (!reports[printed].kind.empty())
+      fresh.push_back(&reports[printed]);
+  if (fresh.empty())
+    return;
+  std::set<u32> marks = {kernel};
+  for (const Report *r : fresh)
+    walk_text(
+        r->text, [](const std::string &) {}, [&](u32 mark) { marks.insert(mark); });
+  const auto places = places_of(marks);
+  const size_t shown = std::min(fresh.size(), kMaxReports);
+  const char *name = std::getenv("EMU_REPORT");
+  if (FILE *file = name && *name ? std::fopen(name, "a") : nullptr) {
+    for (size_t i = 0; i < shown; ++i)
+      append_report(file, *fresh[i], places);
+    std::fclose(file);
     return;
   }
-  std::set<u32> pcs = {kernel};
-  for (size_t i = printed; i < reports.size(); ++i)
-    for (size_t at = 0; (at = reports[i].text.find('\x01', at)) != std::string::npos; ++at) {
-      const u32 pc = u32(std::strtoul(reports[i].text.substr(at + 1, 8).c_str(), nullptr, 16));
-      if (pc && !(pc & 0x80000000))
-        pcs.insert(pc);
-    }
-  const auto lines = resolve(pcs);
-  const auto name = lines.find(kernel);
+  const auto at = places.find(kernel);
   static const char *kModes[] = {"early", "late", "random"};
   std::fprintf(stderr, "emu: in the kernel at %s, asynchronous work %s, seed %llu\n",
-               name == lines.end() ? "?" : name->second.c_str(), kModes[settings.mode],
+               at == places.end() ? "?" : in_text(at->second).c_str(), kModes[settings.mode],
                (unsigned long long)settings.seed);
-  size_t shown = 0;
-  for (; printed < reports.size(); ++printed) {
-    Report &r = reports[printed];
-    if (r.kind.empty() || shown++ >= kMaxReports)
-      continue;
-    std::string s;
-    for (size_t i = 0; i < r.text.size(); ++i) {
-      if (r.text[i] != '\x01') {
-        s += r.text[i];
-        continue;
-      }
-      const u32 pc = u32(std::strtoul(r.text.substr(i + 1, 8).c_str(), nullptr, 16));
-      i += 9;
-      if (pc & 0x80000000) {
-        const Site &site = sites[pc & 0x7fffffff];
-        s += with_user_line(std::string(site.file) + ":" + std::to_string(site.line));
-      } else {
-        auto it = lines.find(pc);
-        s += it == lines.end() ? (pc ? format("pc+%x", pc) : "?") : it->second;
-      }
-    }
-    std::fprintf(stderr, "emu: %s: %s: %s\n", r.warning ? "warning" : "error", r.kind.c_str(),
-                 s.c_str());
-  }
-  if (shown > kMaxReports)
-    std::fprintf(stderr, "emu: and %zu more\n", shown - kMaxReports);
+  for (size_t i = 0; i < shown; ++i)
+    print_report(*fresh[i], places);
+  if (fresh.size() > shown)
+    std::fprintf(stderr, "emu: and %zu more\n", fresh.size() - shown);
 }
 } // namespace emu

@@ -358,12 +358,16 @@ static void walk(const Actor &a, Address at, size_t bytes, bool write, bool atom
   }
 }
 void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool nc) {
+  if (a.async)
+    count_bytes(at, bytes, write, pc);
   if (settings.checks && device_address(at))
     walk(a, at, bytes, write, false, pc, nc);
 }
 void access_atomic(Address at, size_t bytes, bool write, bool load, u32 pc) {
   (void)load;
   settle_equal_store();
+  count(Counter::atomics, pc);
+  count_access(current, at, bytes, write, pc);
   if (!settings.checks || !device_address(at))
     return;
   Actor a = thread_actor(current);
@@ -381,6 +385,8 @@ u64 stores = 0;
 void generic_access(Address at, size_t bytes, bool write, u32 pc) {
   settle_equal_store();
   stores += write;
+  if (current)
+    count_access(current, at, bytes, write, pc);
   if (!settings.checks)
     return;
   if (!current) {
@@ -399,8 +405,9 @@ void generic_access(Address at, size_t bytes, bool write, u32 pc) {
   access(thread_actor(current), at, bytes, write, pc);
 }
 
-// Registers are arrays on the fiber's stack. A touch while an asynchronous product uses them is an
-// error at once; otherwise it is dated, so that the next product can ask for its fence.
+// Registers are arrays on the fiber's stack, as far as their address is given to somebody; the
+// compiler tells of no others. A touch while an asynchronous product uses them is an error at once;
+// otherwise it is dated, so that the next product can ask for its fence.
 void check_flights(const void *p, size_t bytes, u32 pc, const char *how) {
   Thread *t = current;
   const Address at = Address(p);
@@ -415,14 +422,65 @@ void check_flights(const void *p, size_t bytes, u32 pc, const char *how) {
       return;
     }
 }
-void touch_registers(const void *p, size_t bytes, u32 pc, const char *how) {
-  Thread *t = current;
+static void touch_registers(const void *p, size_t bytes, u32 pc, const char *how) {
+  const Thread *t = current;
   const Address at = Address(p);
-  if (at - t->stack >= kStackBytes)
+  if (!t->fences)
     return;
   check_flights(p, bytes, pc, how);
   u32 *touched = reinterpret_cast<u32 *>(kTouchBase + ((at - kStackBase) & ~Address(3)));
   for (size_t i = 0; i < (bytes + 3) / 4; ++i)
     touched[i] = t->fence_epoch;
+}
+static u8 *written_at(Address at) {
+  return reinterpret_cast<u8 *>(kWrittenBase) + (at - kStackBase) / 4;
+}
+static Address &lowest_written(Address stack) { // what has to be forgotten reaches down to it
+  static std::vector<Address> lowest(kStacks, ~Address(0));
+  return lowest[(stack - kStackBase) / kStackBytes];
+}
+static bool is_register(const void *p, size_t bytes) {
+  return current && settings.checks && Address(p) - current->stack < kStackBytes &&
+         Address(p) + bytes <= current->stack + kStackBytes;
+}
+void mark_written(const void *p, size_t bytes) {
+  if (!is_register(p, bytes))
+    return;
+  const Address at = Address(p);
+  Address &lowest = lowest_written(current->stack);
+  lowest = std::min(lowest, at);
+  if (at % 4 == 0 && bytes % 4 == 0)
+    std::memset(written_at(at), 15, bytes / 4);
+  else
+    for (Address b = at; b < at + bytes; ++b)
+      *written_at(b) |= u8(1 << b % 4);
+}
+void check_written(const void *p, size_t bytes, u32 pc) {
+  if (!is_register(p, bytes))
+    return;
+  for (Address b = Address(p); b < Address(p) + bytes; ++b)
+    if (!(*written_at(b) >> b % 4 & 1)) {
+      report("uninitialised",
+             describe(current) + " reads a register that nothing has set: " + where(pc), pc);
+      return mark_written(p, bytes); // told once
+    }
+}
+void forget_registers(Address stack) {
+  Address &lowest = lowest_written(stack);
+  if (lowest < stack + kStackBytes)
+    std::memset(written_at(lowest), 0, (stack + kStackBytes - lowest + 3) / 4);
+  lowest = ~Address(0);
+}
+void write_registers(const void *p, size_t bytes, u32 pc) {
+  if (!is_register(p, bytes))
+    return;
+  touch_registers(p, bytes, pc, "write");
+  mark_written(p, bytes);
+}
+void read_registers(const void *p, size_t bytes, u32 pc) {
+  if (!is_register(p, bytes))
+    return;
+  touch_registers(p, bytes, pc, "read");
+  check_written(p, bytes, pc);
 }
 } // namespace emu

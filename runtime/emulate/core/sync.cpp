@@ -17,6 +17,7 @@ static u32 live_lanes(Block &b, int warp) {
   return m;
 }
 static void release_barrier(BlockBarrier &b) {
+  count(Counter::barriers, site_pc(b.first));
   for (Thread *t : b.waiting) {
     t->c.join(b.c);
     if (t != current)
@@ -28,6 +29,7 @@ static void release_barrier(BlockBarrier &b) {
 }
 static void warp_arrives(Block &k, int warp) {
   Warp &w = k.warps[size_t(warp)];
+  settle_requests(w);
   auto &g = w.gather;
   const u32 pc = site_pc(g.site);
   BlockBarrier &b = k.barriers[g.id];
@@ -120,6 +122,7 @@ void grid_sync(Site s) {
   t->tick();
   const int64_t ticket = b.generation;
   if (++b.arrived >= live) {
+    count(Counter::barriers, pc);
     b.done = b.now, b.now.clear();
     b.arrived = 0, ++b.generation;
     for (Thread *o : b.waiting)
@@ -150,14 +153,16 @@ static void finish_cluster(ClusterBarrier &b) {
     wake(t);
   b.waiting.clear();
 }
-void cluster_arrive(Site) {
+void cluster_arrive(Site s) {
   Thread *t = current;
   ClusterBarrier &b = cluster_barrier(t->block);
   b.now.join(t->c);
   t->tick();
   t->cluster_ticket = b.generation;
-  if (++b.arrived >= cluster_live(t->block))
+  if (++b.arrived >= cluster_live(t->block)) {
+    count(Counter::barriers, site_pc(s));
     finish_cluster(b);
+  }
 }
 void cluster_wait(Site s) {
   Thread *t = current;
@@ -201,6 +206,8 @@ void meet_warp(const char *what, u32 mask, Site s, void *arg, void (*run)(Meetin
   m->args[t->lane] = arg, m->threads[t->lane] = t, m->arrived |= bit;
   if ((m->arrived & mask) == (mask & live_lanes(*t->block, t->warp))) {
     run(*m);
+    if (mask == ~0u)
+      settle_requests(w);
     for (int l = 0; l < 32; ++l)
       if ((m->arrived >> l & 1) && m->threads[l] != t)
         wake(m->threads[l]);

@@ -60,14 +60,12 @@ static void run_tiles(Meeting &m) {
 }
 void ldmatrix(u32 *out, int count, bool trans, u32 at, Site s) {
   Tiles x{out, nullptr, count, trans, false, shared_to_generic(at), site_pc(s)};
-  if (current->fences)
-    touch_registers(out, size_t(count) * 4, x.pc, "write");
+  write_registers(out, size_t(count) * 4, x.pc);
   meet_warp("ldmatrix", ~0u, s, &x, run_tiles);
 }
 void stmatrix(const u32 *in, int count, bool trans, u32 at, Site s) {
   Tiles x{nullptr, in, count, trans, true, shared_to_generic(at), site_pc(s)};
-  if (current->fences)
-    touch_registers(in, size_t(count) * 4, x.pc, "read");
+  read_registers(in, size_t(count) * 4, x.pc);
   meet_warp("stmatrix", ~0u, s, &x, run_tiles);
 }
 
@@ -130,14 +128,21 @@ template <class T> void run_mma(Meeting &meeting) {
 } // namespace
 void mma(const Product &product, void *c, const void *a, const void *b, Site s) {
   Mma x{&product, c, a, b};
-  if (current->fences) {
-    const u32 pc = site_pc(s);
-    touch_registers(c, size_t(product.m / 4 * bits_of(product.c) / 8), pc, "write");
-  }
+  const u32 pc = site_pc(s);
+  const auto bytes = [&](int rows, int columns, Element e) {
+    return size_t(rows * columns / 32 * bits_of(e) / 8);
+  };
+  check_written(a, bytes(product.m, product.k, product.a), pc);
+  check_written(b, bytes(product.k, product.n, product.b), pc);
+  check_written(c, bytes(product.m, product.n, product.c), pc);
+  write_registers(c, bytes(product.m, product.n, product.c), pc);
   meet_warp("mma.sync", ~0u, s, &x, [](Meeting &m) {
     if (!whole(m))
       return;
-    const Element kind = static_cast<Mma *>(m.args[0])->product->c;
+    const Product &p = *static_cast<Mma *>(m.args[0])->product;
+    count(Counter::products, site_pc(m.site));
+    count(Counter::multiply_adds, site_pc(m.site), u64(p.m) * u64(p.n) * u64(p.k));
+    const Element kind = p.c;
     kind == Element::f64   ? run_mma<double>(m)
     : kind == Element::s32 ? run_mma<u32>(m)
                            : run_mma<float>(m);

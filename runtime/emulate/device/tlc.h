@@ -19,8 +19,15 @@
 #define TLC_HERE , emu_site
 
 // Emitted files open an anonymous namespace around namespace tlc; two different ones would be
-// ambiguous.
-namespace {
+// ambiguous. Those that include the runtime (tools/emulate.sh defines the macro for them) do not.
+#ifdef EMU_RUNTIME_INCLUDED
+#define EMU_OPEN
+#define EMU_CLOSE
+#else
+#define EMU_OPEN namespace {
+#define EMU_CLOSE }
+#endif
+EMU_OPEN
 #include "../../portable/base.h"
 #include "../../portable/integer.h"
 #include "../../portable/narrow.h"
@@ -46,4 +53,4 @@ namespace {
 #include "mbarrier.h"
 #include "tma.h"
 #include "wgmma.h"
-} // namespace
+EMU_CLOSE

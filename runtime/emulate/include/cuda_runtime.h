@@ -154,6 +154,7 @@ __attribute__((no_sanitize("thread"))) inline T atomic_update(T *p, F f, Order o
   atomic_begin(p, sizeof(T), true, true, o, sc, s);
   T old;
   __builtin_memcpy(&old, p, sizeof(T));
+  mark_written(&f, sizeof f); // this function is not watched, what it calls is
   const T next = f(old);
   const bool same = !__builtin_memcmp(&old, &next, sizeof(T));
   __builtin_memcpy(p, &next, sizeof(T));

@@ -115,6 +115,7 @@ enum Scope { kCta, kCluster, kGpu };
 void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order o, Scope sc, Site s);
 void atomic_end(const void *p, size_t bytes, bool write, Order o, Scope sc);
 void fence(Scope sc);
+void mark_written(const void *p, size_t bytes); // a variable that unwatched code has set
 void nanosleep();
 void poll(Site s); // lets other threads go on
 
