@@ -38,6 +38,8 @@ config.environment["NO_COLOR"] = "1"
 for name in ("TLC_PATH", "CLICOLOR_FORCE", "CPLUS_INCLUDE_PATH", "CPATH"):
     config.environment.pop(name, None)
 
+config.environment["TLC_EMULATE_CACHE"] = os.path.join(build, "test", "emulator")
+
 config.substitutions += [
     (r"%verify", f"python3 {root}/test/verify_diagnostics.py"),
     (r"%tlc\b", tlc),

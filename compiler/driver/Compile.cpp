@@ -1,17 +1,14 @@
 // `tlc build`, `tlc check` and `tlc opt`: which steps a verb takes, and what it writes.
+#include "driver/Emission.h"
 #include "driver/Files.h"
 #include "driver/Outputs.h"
 #include "driver/Pipeline.h"
-#include "driver/Version.h"
-#include "emit/Emit.h"
 #include "emit/Interface.h"
 #include "ir/Print.h"
 #include "passes/PassManager.h"
-#include "support/Check.h"
 #include "syntax/PrintAST.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -79,58 +76,9 @@ std::vector<CompiledUnit> compile(Session &session, const std::string &path,
   return units;
 }
 
-// The same kernel as each target runs it, by name.
-std::vector<emit::FunctionVariants> variants(const std::vector<CompiledUnit> &units) {
-  std::vector<emit::FunctionVariants> out;
-  for (const auto &function : units.front().functions) {
-    emit::FunctionVariants &entry = out.emplace_back();
-    for (const CompiledUnit &unit : units)
-      for (const auto &candidate : unit.functions)
-        if (candidate->name == function->name)
-          entry.perTarget.push_back(candidate.get());
-    TLC_CHECK(entry.perTarget.size() == units.size(),
-              "kernel " + function->name + " is missing for a target");
-  }
-  return out;
-}
-
-std::string fileName(const std::string &path) {
-  return path == "-" || path.empty() ? std::string()
-                                     : std::filesystem::path(path).filename().string();
-}
-
 void addEmitted(Session &session, const std::vector<CompiledUnit> &units, const OutputNames &names,
                 std::vector<Output> &outputs) {
-  session.step = "emit";
-  const Options &options = session.options;
-  auto start = std::chrono::steady_clock::now();
-  emit::Options settings;
-  for (const CompiledUnit &unit : units)
-    settings.targets.push_back(unit.target);
-  std::string suffix(emit::sourceSuffix(units.front().target->family));
-  const std::string &source = options.sources.front();
-  settings.sourceName = source == "-" ? "standard input" : fileName(source);
-  settings.outputName =
-      names.source == "-" || names.source.empty() ? "kernel" + suffix : fileName(names.source);
-  settings.headerName = names.header.empty() ? std::string() : headerInclude(names);
-  settings.version = versionNumber();
-  settings.prefix = options.prefix;
-  settings.runtime =
-      options.includeRuntime ? emit::RuntimeStyle::Include : emit::RuntimeStyle::Inline;
-  settings.checks = options.checks == HostChecks::Full    ? emit::CheckLevel::Full
-                    : options.checks == HostChecks::Cheap ? emit::CheckLevel::Cheap
-                                                          : emit::CheckLevel::None;
-  settings.lineDirectives = options.lineDirectives;
-  settings.locate = [&](SourceRange range) -> emit::SourceLine {
-    if (!range.valid())
-      return {};
-    // A comment names the file; a profiler that follows #line must find it.
-    std::string path = session.sources.displayPath(range.file);
-    return {options.lineDirectives ? path : fileName(path), session.sources.begin(range).line};
-  };
-  emit::EmittedFiles files = emit::emit(variants(units), settings);
-  addTime(session, "emit",
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  emit::EmittedFiles files = emitUnits(session, units, names);
   // The header first: whoever waits for the source finds it there.
   if (!names.header.empty())
     outputs.push_back({names.header, std::move(files.header), true});

@@ -49,6 +49,17 @@ std::string escaped(const std::string &path) {
 
 } // namespace
 
+std::string sharedPath(const std::string &name) {
+  std::error_code error;
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  for (const char *place : {"../share/tlc", "../..", "../../.."}) {
+    std::filesystem::path candidate = program.parent_path() / place / name;
+    if (std::filesystem::exists(candidate, error))
+      return candidate.lexically_normal().string();
+  }
+  return {};
+}
+
 std::string absolutePath(const std::string &path) {
   std::error_code error;
   std::filesystem::path absolute = std::filesystem::absolute(path, error);

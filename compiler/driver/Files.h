@@ -23,6 +23,10 @@ std::string writeFile(const std::string &path, std::string_view text,
 std::string depfileText(const std::vector<std::string> &targets,
                         const std::vector<std::string> &sources);
 
+/// A file or folder that tlc brings along ("stdlib", "tools/emulate.sh"): beside an installed tlc,
+/// or in the checkout it was built from. Empty if there is none.
+std::string sharedPath(const std::string &name);
+
 /// Absolute and without `.` and `..`; symbolic links stay.
 std::string absolutePath(const std::string &path);
 

@@ -31,6 +31,9 @@ constexpr std::array verbs = {
     VerbInfo{Verb::Check, "check",
              "report every error and write nothing\n"
              "  tlc check gemm.tl --target=sm80"},
+    VerbInfo{Verb::Run, "run",
+             "run a kernel without a GPU and show what it computes\n"
+             "  tlc run gemm.tl --target=sm80 --emulate M=256 N=256 K=64 --compare"},
     VerbInfo{Verb::Opt, "opt",
              "run passes over the compiler's intermediate text\n"
              "  tlc opt gemm.tlir --passes=simplify,unroll"},
@@ -47,6 +50,8 @@ const VerbInfo *findVerb(std::string_view name) {
       std::find_if(verbs.begin(), verbs.end(), [&](const VerbInfo &v) { return v.name == name; });
   return found == verbs.end() ? nullptr : &*found;
 }
+
+bool compiles(Verb verb) { return verb != Verb::Targets && verb != Verb::Explain; }
 
 bool isSource(std::string_view word) {
   return word == "-" || word.ends_with(".tl") || word.ends_with(".py") || word.ends_with(".tlir");
@@ -109,7 +114,7 @@ void addKernelOptions(CLI::App &app, Options &options, RawOptions &raw) {
       ->group(group);
 }
 
-void addHowOptions(CLI::App &app, Options &options, RawOptions &raw) {
+void addHowOptions(CLI::App &app, Verb verb, Options &options, RawOptions &raw) {
   const char *group = "How to compile";
   app.add_option(
          "--schedule", raw.schedule,
@@ -126,9 +131,10 @@ void addHowOptions(CLI::App &app, Options &options, RawOptions &raw) {
   app.add_flag("--fast-math", options.fastMath,
                "approximate exp, log, division and the like (--fast-math)")
       ->group(group);
-  app.add_flag("--line-directives", raw.lineDirectives,
-               "#line instead of comments, so that profilers show the .tl (--line-directives)")
-      ->group(group);
+  if (verb != Verb::Run) // which finds the source's lines by the comments
+    app.add_flag("--line-directives", raw.lineDirectives,
+                 "#line instead of comments, so that profilers show the .tl (--line-directives)")
+        ->group(group);
   addList(app, "--path-prefix-map", options.pathPrefixMaps,
           "OLD=NEW in paths written out (--path-prefix-map=$PWD=.)")
       ->group(group);
@@ -172,11 +178,48 @@ void addFileOptions(CLI::App &app, Options &options, RawOptions &raw) {
       ->group(group);
 }
 
+void addRunOptions(CLI::App &app, RunOptions &run) {
+  const char *group = "Running";
+  app.footer(
+      "NAME=VALUE words give sizes, strides and scalars. Tensors without a file are filled at "
+      "random, outputs with\nNaN. Targets: a GPU with --emulate, cpu, or interpret (no compiler "
+      "needed).\nExit status: 0 done, 4 a fault found while running or a result that differs, "
+      "else as for build.");
+  app.add_flag("--emulate", run.emulate, "run GPU code on the emulator (--emulate)")->group(group);
+  addList(app, "--shape", run.shapes, "a tensor's shape, instead of its sizes (--shape A=1024x512)")
+      ->group(group);
+  addList(app, "--input", run.inputs,
+          "a tensor's contents: .npy, or elements in row-major order (--input A=a.npy)")
+      ->group(group);
+  addList(app, "--output", run.outputs,
+          "where a tensor goes afterwards: .npy, else its bytes (--output C=c.npy)")
+      ->group(group);
+  app.add_option("--seed", run.seed, "which random numbers (--seed=7)")->group(group);
+  app.add_flag("--compare", run.compare,
+               "hold the result against the interpreter's on the same inputs (--compare)")
+      ->group(group);
+  app.add_option("--tolerance", run.tolerance,
+                 "allowed difference, times 1 + |expected|; else by dtype (--tolerance=1e-3)")
+      ->group(group);
+  app.add_flag("--counts", run.counts,
+               "what each line of the source did: bytes, bank conflicts, products, barriers "
+               "(--counts)")
+      ->group(group);
+  app.add_option("--counts-json", run.countsFile,
+                 "the same as JSON, - for standard output (--counts-json=counts.json)")
+      ->group(group);
+  app.add_option("--keep", run.keepDir,
+                 "a folder for the emitted files and the program (--keep=emulated)")
+      ->group(group);
+}
+
 void addVerbOptions(CLI::App &app, Verb verb, Options &options, RawOptions &raw) {
   app.allow_extras();
-  if (verb == Verb::Build || verb == Verb::Check || verb == Verb::Opt) {
+  if (compiles(verb)) {
     if (verb == Verb::Build)
       addFileOptions(app, options, raw);
+    if (verb == Verb::Run)
+      addRunOptions(app, options.run);
     if (verb == Verb::Check)
       app.add_flag("--syntax-only", options.syntaxOnly,
                    "read the text only; needs no target (--syntax-only)");
@@ -187,8 +230,9 @@ void addVerbOptions(CLI::App &app, Verb verb, Options &options, RawOptions &raw)
           app.add_option("-o", options.output,
                          "where the text goes; standard output if left out (-o out.tlir)");
     addKernelOptions(app, options, raw);
-    addHowOptions(app, options, raw);
-    addInspectionOptions(app, options, raw);
+    addHowOptions(app, verb, options, raw);
+    if (verb != Verb::Run)
+      addInspectionOptions(app, options, raw);
   }
   if (verb == Verb::Targets) {
     app.add_flag("--flags", options.showFlags,
@@ -276,6 +320,8 @@ void takeRest(const CLI::App &app, const VerbInfo &verb, Options &options,
                            "`tlc " + std::string(verb.name) + "` takes one name, but got `" +
                                options.topic + "` and `" + word + "`");
       options.topic = word;
+    } else if (verb.verb == Verb::Run && word.find('=') != word.npos) {
+      options.run.values.push_back(word);
     } else if (isSource(word)) {
       options.sources.push_back(word);
     } else {
@@ -294,8 +340,7 @@ void takeRest(const CLI::App &app, const VerbInfo &verb, Options &options,
 }
 
 void requireSources(Verb verb, const Options &options, DiagnosticEngine &diagnostics) {
-  bool needsSource = verb == Verb::Build || verb == Verb::Check || verb == Verb::Opt;
-  if (!needsSource || diagnostics.hasErrors() || options.listPasses)
+  if (!compiles(verb) || diagnostics.hasErrors() || options.listPasses)
     return;
   if (options.sources.empty())
     diagnostics.report(diag::BadCommandLine, {}, "no source given")
@@ -352,9 +397,10 @@ void printHelp(const CLI::App &app, const VerbInfo *verb) {
               << summary.substr(0, split) << "\n          " << summary.substr(split + 1) << "\n";
   }
   std::cout
-      << "\nExit status: 0 done, 1 errors in the source, 2 bad command line, 3 file trouble, 5 "
-         "outside tool failed,\n"
-         "70 fault of tlc. Environment: TLC_PATH (import folders), NO_COLOR, CLICOLOR_FORCE.\n"
+      << "\nExit status: 0 done, 1 errors in the source, 2 bad command line, 3 file trouble, 4 "
+         "a run found a fault,\n5 outside tool failed, 70 fault of tlc. Environment: TLC_PATH "
+         "(import folders), TLC_CXX (compiler of run), "
+         "NO_COLOR, CLICOLOR_FORCE.\n"
          "--version, --help; @FILE reads arguments from a file.\n\n"
       << "Options of build:\n\n"
       << app.help("", CLI::AppFormatMode::Sub);

@@ -3,6 +3,7 @@
 
 #include "support/Diagnostics.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 
 namespace tlc {
 
-enum class Verb { Build, Check, Opt, Targets, Explain };
+enum class Verb { Build, Check, Run, Opt, Targets, Explain };
 enum class ColorMode { Auto, Always, Never };
 enum class DiagnosticsFormat { Text, Json };
 enum class HostChecks { Full, Cheap, None };
@@ -23,6 +24,21 @@ struct EmitSet {
   bool depfile = false;
   bool ir = false;
   bool ast = false;
+};
+
+/// What `tlc run` is told beside what to compile.
+struct RunOptions {
+  bool emulate = false;
+  std::vector<std::string> values;  // "M=1000": sizes, strides and scalars
+  std::vector<std::string> shapes;  // "A=1024x512"
+  std::vector<std::string> inputs;  // "A=a.npy"
+  std::vector<std::string> outputs; // "C=c.npy"
+  std::uint64_t seed = 1;           // of the tensors without a file
+  bool compare = false;
+  std::optional<double> tolerance; // else by dtype
+  bool counts = false;
+  std::string countsFile; // JSON
+  std::string keepDir;    // where the emitted files and the program stay; empty: nowhere
 };
 
 struct Options {
@@ -65,6 +81,8 @@ struct Options {
   bool timePasses = false;
   bool listPasses = false;
   std::vector<std::string> passes; // of `tlc opt`
+
+  RunOptions run;
 
   // targets, explain
   std::string topic; // target or code; empty: list all

@@ -46,18 +46,6 @@ const Target *lookUp(Session &session, const std::string &name) {
   return nullptr;
 }
 
-/// Where the .tl library is: beside an installed tlc, or in the checkout it was built from.
-std::string standardLibrary() {
-  std::error_code error;
-  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  for (const char *place : {"../share/tlc/stdlib", "../../stdlib", "../../../stdlib"}) {
-    std::filesystem::path candidate = program.parent_path() / place;
-    if (std::filesystem::is_directory(candidate, error))
-      return candidate.lexically_normal().string();
-  }
-  return {};
-}
-
 // An --instantiate value that names a file stands for the lines in it.
 std::vector<std::string> instantiations(Session &session) {
   std::vector<std::string> out;
@@ -245,7 +233,7 @@ CompiledUnit elaborateUnit(Session &session, const ast::Module &module, const Ta
   settings.kernels = options.kernels;
   settings.assumptions = options.assumptions;
   settings.includeDirs = options.includeDirs;
-  settings.standardLibrary = standardLibrary();
+  settings.standardLibrary = sharedPath("stdlib");
   settings.name = options.name;
   settings.prefix = options.prefix;
   settings.fastMath = options.fastMath;

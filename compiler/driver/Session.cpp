@@ -93,15 +93,19 @@ void Session::printDiagnostics() {
 }
 
 int Session::exitStatus() const {
+  constexpr std::pair<std::string_view, int> statuses[] = {{"TL58", 5}, {"TL5", 2}, {"TL62", 4}};
   int status = 0;
   for (const Diagnostic &diagnostic : diagnostics.diagnostics()) {
     if (diagnostic.severity != Severity::Error)
       continue;
-    std::string_view code = info(diagnostic.id).code;
     if (diagnostic.id == diag::CannotRead || diagnostic.id == diag::CannotWrite)
       return 3;
-    bool commandLine = code.starts_with("TL5");
-    status = commandLine && status == 0 ? 2 : commandLine ? status : 1;
+    std::string_view code = info(diagnostic.id).code;
+    int own = 1;
+    for (auto [prefix, value] : statuses)
+      if (own == 1 && code.starts_with(prefix))
+        own = value;
+    status = own == 1 || status == 0 ? own : status; // an error in the source counts most
   }
   return status;
 }

@@ -31,13 +31,14 @@ public:
   /// Writes what was reported and not yet printed to standard error, in the asked form.
   void printDiagnostics();
 
-  /// By what was reported: 0, 1 (source), 2 (command line) or 3 (files).
+  /// By what was reported: 0, 1 (source), 2 (command line), 3 (files), 4 (a run) or 5 (tools).
   int exitStatus() const;
 };
 
 /// The verbs; each returns the exit status.
 int runBuild(Session &session);
 int runCheck(Session &session);
+int runRun(Session &session);
 int runOpt(Session &session);
 int runTargets(Session &session);
 int runExplain(Session &session);

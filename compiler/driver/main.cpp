@@ -64,6 +64,8 @@ int runVerb(Session &session) {
     return runBuild(session);
   case Verb::Check:
     return runCheck(session);
+  case Verb::Run:
+    return runRun(session);
   case Verb::Opt:
     return runOpt(session);
   case Verb::Targets:

@@ -266,6 +266,7 @@ void multiplyTile(Group &group, const CallNode &node, const WarpLanes &warp) {
                  b = turnB ? matrix(2, n, k) : matrix(2, k, n);
     if (c.start < 0 || a.start < 0 || b.start < 0)
       continue;
+    group.countProduct(m, n, k);
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j) {
         double sum = c.read(group, i, j, lane);

@@ -2,6 +2,7 @@
 
 #include "interpret/Launcher.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tlc::interpret {
@@ -47,38 +48,46 @@ Inputs makeInputs(const ir::Function &function, const CompareOptions &options) {
   return inputs;
 }
 
-namespace {
-
-double defaultTolerance(DType dtype) {
+double tolerance(DType dtype) {
   return dtype.isFloat()
              ? 4 * std::ldexp(1.0, -static_cast<int>(std::min(dtype.mantissaBits(), 20u)) - 1)
              : 0;
 }
 
-std::string difference(const std::string &name, const Tensor &expected, const Tensor &got,
-                       double tolerance) {
-  double allowed = tolerance < 0 ? defaultTolerance(expected.dtype) : tolerance;
-  std::size_t count = 0;
-  std::string first;
+Disagreement disagreement(const Tensor &expected, const Tensor &got, double tolerance) {
+  Disagreement out;
   for (std::int64_t i = 0; i < expected.count(); ++i) {
     double a = expected.at(i), b = got.at(i);
-    bool same = a == b || (std::isnan(a) && std::isnan(b)) ||
-                std::fabs(a - b) <= allowed * (1 + std::fabs(a));
-    if (same)
+    bool bothNumbers = std::isfinite(a) && std::isfinite(b);
+    // Wide integers as they are: a double has 53 bits.
+    bool same = expected.dtype.isFloat() ? a == b || (std::isnan(a) && std::isnan(b))
+                                         : expected.integer(i) == got.integer(i);
+    if (bothNumbers)
+      out.largest = std::max(out.largest, std::fabs(a - b));
+    if (same ||
+        (tolerance > 0 && bothNumbers && std::fabs(a - b) <= tolerance * (1 + std::fabs(a))))
       continue;
-    if (count++ == 0) {
-      std::string index;
-      std::int64_t left = i;
-      for (std::size_t d = expected.shape.size(); d-- > 0;) {
-        index = std::to_string(left % expected.shape[d]) + (index.empty() ? "" : ", ") + index;
-        left /= expected.shape[d];
-      }
-      first = name + "[" + index + "] is " + std::to_string(b) + " instead of " + std::to_string(a);
-    }
+    if (out.count++ == 0)
+      out.first = i;
   }
-  return count == 0 ? ""
-                    : first + ", and " + std::to_string(count - 1) + " more of " +
-                          std::to_string(expected.count()) + "\n";
+  return out;
+}
+
+namespace {
+
+std::string difference(const std::string &name, const Tensor &expected, const Tensor &got,
+                       double allowed) {
+  Disagreement wrong =
+      disagreement(expected, got, allowed < 0 ? tolerance(expected.dtype) : allowed);
+  if (wrong.count == 0)
+    return "";
+  std::string index;
+  std::int64_t left = wrong.first;
+  for (std::size_t d = expected.shape.size(); d-- > 0; left /= expected.shape[d])
+    index = std::to_string(left % expected.shape[d]) + (index.empty() ? "" : ", ") + index;
+  return name + "[" + index + "] is " + std::to_string(got.at(wrong.first)) + " instead of " +
+         std::to_string(expected.at(wrong.first)) + ", and " + std::to_string(wrong.count - 1) +
+         " more of " + std::to_string(expected.count()) + "\n";
 }
 
 } // namespace

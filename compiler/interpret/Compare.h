@@ -32,6 +32,18 @@ struct CompareOptions {
 /// Random tensors of the shapes that the function declares.
 Inputs makeInputs(const ir::Function &function, const CompareOptions &options);
 
+/// What is allowed for a dtype, as `CompareOptions::tolerance`: 4 units in the last place of
+/// floats, as the order of sums is free; 0 for integers.
+double tolerance(DType dtype);
+
+/// Where two tensors of one dtype and shape differ. NaN equals NaN.
+struct Disagreement {
+  std::int64_t count = 0; ///< elements further apart than `tolerance * (1 + |expected|)`
+  std::int64_t first = 0; ///< row-major index of the first of them
+  double largest = 0;     ///< difference of any two elements that are both finite
+};
+Disagreement disagreement(const Tensor &expected, const Tensor &got, double tolerance);
+
 /// Runs both and compares all tensors, and workspaces not. Empty if they agree and nothing is
 /// reported; else the reports or the first difference of each tensor, for people.
 std::string compare(const ir::Function &before, const ir::Function &after,

@@ -7,6 +7,8 @@ namespace tlc::interpret {
 
 void Group::runNode(Node &node) {
   current = &node;
+  if (machine.options.counts)
+    counts = &machine.counts[node.stmt];
   if (++machine.steps > machine.options.maxSteps) {
     report(ReportKind::Unfinished, "the program takes more steps than allowed");
     machine.scheduler.abort();
@@ -144,6 +146,7 @@ void Group::markWritten(const View &v, std::int64_t at, State state) {
 }
 
 void Group::noteRead(const View &v, std::int64_t at, std::uint32_t lane, bool isWatched) {
+  countRead(v);
   Storage &s = *v.storage;
   if (!s.state.empty()) {
     auto byte = static_cast<std::size_t>(at >> 3);
@@ -160,6 +163,7 @@ void Group::noteRead(const View &v, std::int64_t at, std::uint32_t lane, bool is
 
 void Group::noteWrite(const View &v, std::int64_t at, std::uint32_t lane, bool isWatched,
                       Value value) {
+  countWrite(v);
   Storage &s = *v.storage;
   if (!s.state.empty()) {
     if (s.state[static_cast<std::size_t>(at >> 3)] == InFlight)

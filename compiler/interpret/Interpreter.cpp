@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace tlc::interpret {
 
@@ -75,6 +76,7 @@ public:
           break;
         }
     }
+    collectCounts();
     return std::move(machine.result);
   }
 
@@ -90,6 +92,7 @@ private:
   bool bindTensors();
   bool bindTensor(const ir::Buffer &b, Tensor *tensor);
   bool checkConstraints();
+  void collectCounts();
 
   const ir::Function &function;
   const std::vector<Argument> &args;
@@ -207,6 +210,21 @@ bool Runner::checkConstraints() {
       hold = false;
     }
   return hold;
+}
+
+void Runner::collectCounts() {
+  std::vector<StatementCounts> &counts = machine.result.counts;
+  for (auto &[stmt, c] : machine.counts) {
+    if (!stmt || !(c.globalRead | c.globalWritten | c.sharedRead | c.sharedWritten | c.products |
+                   c.barriers))
+      continue;
+    c.range = stmt->range;
+    counts.push_back(c);
+  }
+  std::sort(counts.begin(), counts.end(), [](const StatementCounts &a, const StatementCounts &b) {
+    return std::tie(a.range.file, a.range.begin, a.range.end) <
+           std::tie(b.range.file, b.range.begin, b.range.end);
+  });
 }
 
 } // namespace

@@ -71,6 +71,16 @@ struct Report {
   SourceRange range; ///< of the statement
 };
 
+/// What one statement did, all threads and rounds together.
+struct StatementCounts {
+  SourceRange range;
+  std::uint64_t globalRead = 0, globalWritten = 0; ///< bits
+  std::uint64_t sharedRead = 0, sharedWritten = 0; ///< bits
+  std::uint64_t products = 0;     ///< matrix products: tile operations or instructions
+  std::uint64_t multiplyAdds = 0; ///< of these
+  std::uint64_t barriers = 0;     ///< completed; implicit ones have no statement
+};
+
 struct Options {
   /// Further reports are dropped. The same finding at one statement is reported once.
   std::size_t maxReports = 20;
@@ -83,12 +93,15 @@ struct Options {
   /// Thread phase: the program is one thread's and does all the work (CPU targets without thread
   /// indices).
   bool oneThread = false;
+  /// Fill Result::counts.
+  bool counts = false;
 };
 
 struct Result {
   std::vector<Report> reports;
-  bool finished = false; ///< all launches ran to their end
-  std::string printed;   ///< by print statements
+  std::vector<StatementCounts> counts; ///< of statements that did any of it, in order of their text
+  bool finished = false;               ///< all launches ran to their end
+  std::string printed;                 ///< by print statements
   bool ok() const { return finished && reports.empty(); }
   /// All messages, one a line.
   std::string text() const;

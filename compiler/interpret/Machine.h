@@ -140,6 +140,7 @@ public:
   std::uint32_t stamp = 0, points = 0, firstPoint = 0;
   std::uint32_t warp = 0;
   const Node *current = nullptr;
+  StatementCounts *counts = nullptr;            ///< of the current statement, if they are asked for
   std::vector<std::vector<Flight>> asyncGroups; ///< closed ones, oldest first
   std::vector<Flight> open;
 
@@ -167,6 +168,18 @@ public:
   bool locate(const ElementRef &e, std::uint32_t lane, unsigned run, std::int64_t &at) const;
   /// What locate refuses: silent for logical elements of global buffers.
   void outOfRange(const ElementRef &e, std::uint32_t lane, bool isWrite);
+  void countRead(const View &v) {
+    if (counts)
+      (v.isGlobal() ? counts->globalRead : counts->sharedRead) += countedBits(v);
+  }
+  void countWrite(const View &v) {
+    if (counts)
+      (v.isGlobal() ? counts->globalWritten : counts->sharedWritten) += countedBits(v);
+  }
+  void countProduct(std::int64_t m, std::int64_t n, std::int64_t k) {
+    if (counts)
+      ++counts->products, counts->multiplyAdds += static_cast<std::uint64_t>(m * n * k);
+  }
   void noteRead(const View &v, std::int64_t at, std::uint32_t lane, bool isWatched);
   void noteWrite(const View &v, std::int64_t at, std::uint32_t lane, bool isWatched, Value value);
   Value read(const View &v, std::int64_t at, std::uint32_t lane, bool isWatched) {
@@ -195,6 +208,8 @@ public:
     bool isCarried = stateOf(v, at) == NeverWritten;
     if (!isCarried)
       noteRead(v, at, lane, false);
+    else
+      countRead(v);
     value = v.load(at);
     return !isCarried;
   }
@@ -224,6 +239,11 @@ public:
   std::string threadName(std::uint32_t lane) const;
 
 private:
+  /// Of one element; nothing of fragments and locals, which are registers.
+  static std::uint64_t countedBits(const View &v) {
+    ir::Scope scope = v.storage->scope;
+    return scope == ir::Scope::Global || scope == ir::Scope::Shared ? v.bits() : 0;
+  }
   bool isOrdered(std::uint64_t access, std::uint32_t thread) const;
   void badRead(const View &v, std::int64_t at, std::uint32_t lane);
   void badWrite(const View &v, std::int64_t at, std::uint32_t lane);
@@ -245,6 +265,7 @@ struct Machine {
   Result result;
   std::set<std::pair<const void *, int>> reported;
   std::uint64_t steps = 0;
+  std::unordered_map<const ir::Stmt *, StatementCounts> counts;
 
   std::unordered_map<const ir::Buffer *, std::uint32_t> numbers;
   std::vector<const ir::Buffer *> buffers;

@@ -17,6 +17,8 @@ void arrive(Group &group, BarrierState &b, std::int64_t expected) {
   group.release(b.clock);
   if (b.arrived < expected)
     return;
+  if (group.counts)
+    ++group.counts->barriers;
   b.arrived = 0;
   ++b.generation;
   b.passed = std::exchange(b.clock, {});

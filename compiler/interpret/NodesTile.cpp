@@ -280,6 +280,7 @@ void GemmNode::once(Group &group, std::uint32_t lane) {
               x.extents[!transposeA] == y.extents[transposeB];
   if (!fits)
     return group.report(ReportKind::OutOfRange, "the matrices do not fit each other");
+  group.countProduct(z.extents[0], z.extents[1], x.extents[!transposeA]);
   if (x.view->dtype.isFloat() || y.view->dtype.isFloat() || z.view->dtype.isFloat())
     multiply<double>(group, lane, x, y, z, *this, isCleared);
   else

@@ -25,8 +25,8 @@ SAMPLES = ROOT / "samples"
 class Program:
     """A host program with its kernels; `runs` are its argument lists."""
 
-    def __init__(self, name, kernels, host, runs=((),)):
-        self.name, self.kernels, self.host, self.runs = name, kernels, host, runs
+    def __init__(self, name, kernels, host, runs=((),), flags=()):
+        self.name, self.kernels, self.host, self.runs, self.flags = name, kernels, host, runs, flags
 
 
 def sample(name, *files, runs=((),)):
@@ -104,6 +104,10 @@ PROGRAMS = [
     own("products"),
     own("tiles"),
     own("threads"),
+    # The same runtime by its headers instead of pasted.
+    Program("threads_included", [HERE / "kernels/threads.tl"], HERE / "threads.cpp", flags=("--runtime=include",)),
+    Program("softmax_included", [SAMPLES / "softmax/kernel.tl"], SAMPLES / "softmax/main.cpp",
+            flags=("--runtime=include",)),
     Difference("sharing"),
     Difference("loops"),
     Difference("narrow"),
@@ -115,7 +119,8 @@ def build(program, options, folder):
     folder.mkdir(parents=True, exist_ok=True)
     emitted = []
     for kernel in program.kernels:
-        code, text = call([options.tlc, kernel, f"--target={options.target}", "-o", f"{kernel.stem}.cu"], folder)
+        code, text = call([options.tlc, kernel, f"--target={options.target}", *program.flags,
+                           "-o", f"{kernel.stem}.cu"], folder)
         if code:
             return text
         emitted.append(f"{kernel.stem}.cu")

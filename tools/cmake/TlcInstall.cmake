@@ -9,3 +9,5 @@ foreach(folder runtime stdlib)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/tlc)
   endif()
 endforeach()
+# `tlc run --emulate` calls it; its runtime lies beside it as in the source tree.
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/emulate.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/tlc/tools)
