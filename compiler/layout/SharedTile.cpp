@@ -362,4 +362,68 @@ SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBy
   return *best; // plain row-major always composes
 }
 
+// ---- Panels ----
+
+namespace {
+
+/// Bytes of a panel's row, widest first; 0 stands for 16 bytes without swizzle.
+constexpr Index panelModes[] = {128, 64, 32, 0};
+
+Index panelElements(unsigned elementBits, Index swizzleBytes) {
+  return (swizzleBytes ? swizzleBytes : 16) * 8 / elementBits;
+}
+
+Index rowsOf(const Sizes &shape) { return shape.size() > 1 ? shape[shape.size() - 2].second : 1; }
+
+bool hasPanels(const Sizes &shape, unsigned elementBits, Index swizzleBytes) {
+  return !shape.empty() && 128 % elementBits == 0 &&
+         shape.back().second % panelElements(elementBits, swizzleBytes) == 0 &&
+         (swizzleBytes == 0 || rowsOf(shape) % 8 == 0);
+}
+
+} // namespace
+
+Layout swizzledPanels(const Sizes &shape, unsigned elementBits, Index swizzleBytes) {
+  if (!hasPanels(shape, elementBits, swizzleBytes))
+    throw LayoutError("swizzledPanels: a tile that is no whole number of panels");
+  Index width = panelElements(elementBits, swizzleBytes), rows = rowsOf(shape);
+  Index span = 1;
+  for (auto &[name, size] : shape)
+    span *= size;
+  std::vector<std::pair<std::string, std::vector<Digit>>> inputs;
+  Index outer = span;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    auto &[name, size] = shape[d];
+    if (d + 1 == shape.size())
+      inputs.push_back({name, {{width, "offset"}, {size / width, "offset", rows * width}}});
+    else if (d + 2 == shape.size())
+      inputs.push_back({name, {{size, "offset", width}}});
+    else
+      inputs.push_back({name, {{size, "offset", outer /= size}}});
+  }
+  Layout memory = Layout::make(inputs, {{"offset", span}});
+  // Units of a wider panel change with each row, those of narrower ones with every second or
+  // fourth.
+  Index unit = 128 / elementBits;
+  for (Index bit = 1; bit * 16 < swizzleBytes; bit *= 2)
+    memory.xorInto("offset", unit * bit, shape[shape.size() - 2].first, 128 / swizzleBytes * bit);
+  memory.normalize();
+  return memory;
+}
+
+std::optional<Index> panelSwizzle(const Layout &memory, const Sizes &shape, unsigned elementBits) {
+  for (Index mode : panelModes)
+    if (hasPanels(shape, elementBits, mode) &&
+        equal(memory, swizzledPanels(shape, elementBits, mode)))
+      return mode;
+  return std::nullopt;
+}
+
+std::optional<Index> widestPanels(const Sizes &shape, unsigned elementBits) {
+  for (Index mode : panelModes)
+    if (hasPanels(shape, elementBits, mode))
+      return mode;
+  return std::nullopt;
+}
+
 } // namespace tlc

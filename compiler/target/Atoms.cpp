@@ -64,7 +64,7 @@ void checkAtom(const Atom &atom) {
   }
   checkOperand(atom, atom.aLayout, "a", atom.m, atom.k);
   checkOperand(atom, atom.bLayout, "b", atom.n, atom.k);
-  if (atom.kind != AtomKind::Matrix)
+  if (atom.kind == AtomKind::Scalar)
     return;
   for (auto [dtype, count] : {std::pair(atom.a, atom.aRegisters()), {atom.b, atom.bRegisters()}})
     TLC_CHECK(dtype.bits() * static_cast<unsigned>(count) % 32 == 0,
@@ -115,6 +115,9 @@ const Atom &scalarAtom(Family family) {
 bool available(const Target &target, const Atom &atom) {
   if (atom.kind == AtomKind::MicroKernel)
     return atom.family == target.family && target.vector.bits == atom.minimumArchitecture;
+  // Instructions of one architecture, which later ones do not keep.
+  if (atom.kind == AtomKind::WarpGroup)
+    return target.has(Feature::Wgmma) && target.architecture == atom.minimumArchitecture;
   return atom.family == target.family && target.architecture >= atom.minimumArchitecture;
 }
 
@@ -138,6 +141,19 @@ const Atom *findAtom(const Target &target, std::string_view name) {
       return &atom;
   const Atom &scalar = scalarAtom(target.family);
   return scalar.name == name ? &scalar : nullptr;
+}
+
+Index warpGroupColumns(const Atom &atom, Index columns) {
+  Index widest = std::min<Index>(columns, 256) / atom.n * atom.n;
+  // Of integers only 8, 24 and the multiples of 16 exist.
+  if (atom.c.isInteger() && widest > 24)
+    widest = widest / 16 * 16;
+  return widest;
+}
+
+std::string warpGroupFunction(const Atom &atom, Index columns, bool registersA) {
+  return detail::matrixName("wgmma", atom.m, columns, atom.k, atom.a, atom.b, atom.c) +
+         (registersA ? "_rs" : "_ss");
 }
 
 Layout matrixLayout(unsigned bits, bool transposed) {

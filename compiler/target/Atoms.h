@@ -18,6 +18,7 @@ namespace tlc {
 
 enum class AtomKind : std::uint8_t {
   Matrix,      ///< a warp's matrix instruction, operands in registers
+  WarpGroup,   ///< a warpgroup's, asynchronous: A in shared memory or registers, B in shared memory
   Scalar,      ///< multiply and add of one element per thread: fits everything
   MicroKernel, ///< a register-blocked loop of one thread over packed panels
 };
@@ -47,6 +48,11 @@ struct Atom {
 /// The atoms of a target that multiply `a` by `b` into `c`, best first; the last is always one of
 /// kind Scalar, which takes any dtypes (it computes in `c`).
 std::vector<const Atom *> atomsFor(const Target &target, DType a, DType b, DType c);
+/// The widest product that a row of kind WarpGroup stands for, at most `columns` wide: its rows are
+/// eight columns wide, and one instruction may do several of them side by side.
+Index warpGroupColumns(const Atom &atom, Index columns);
+/// The runtime function for that many columns.
+std::string warpGroupFunction(const Atom &atom, Index columns, bool registersA);
 /// By name, null if there is none.
 const Atom *findAtom(const Target &target, std::string_view name);
 /// All rows of a family, for listings and tests.

@@ -139,3 +139,53 @@ TEST_CASE("targets") {
   for (unsigned f = 0; f <= static_cast<unsigned>(Feature::DependentLaunch); ++f)
     CHECK_FALSE(featureSummary(static_cast<Feature>(f)).empty());
 }
+
+TEST_CASE("warpgroup products are of sm_90a alone") {
+  const char *name = "wgmma_m64n8k16_f16_f16_f32";
+  CHECK(findAtom(target("sm90"), name));
+  for (const char *other : {"sm80", "sm89", "sm90-generic", "sm100", "sm120"})
+    CHECK_FALSE(findAtom(target(other), name));
+  DType f16 = Scalar::Float16, f32 = Scalar::Float32;
+  CHECK(atomsFor(target("sm90"), f16, f16, f32).front()->kind == AtomKind::WarpGroup);
+  CHECK(atomsFor(target("sm100"), f16, f16, f32).front()->kind == AtomKind::Matrix);
+}
+
+TEST_CASE("warpgroup atoms of the instruction set manual") {
+  // Accumulator: row 16 warp + lane / 4 (+ 8), columns 2 (lane % 4) and the next.
+  const Atom *f16 = findAtom(target("sm90"), "wgmma_m64n8k16_f16_f16_f32");
+  REQUIRE(f16);
+  for (Index t = 0; t < 128; ++t) {
+    Index row = t / 32 * 16 + t % 32 / 4;
+    for (Index i = 0; i < 4; ++i)
+      CHECK(f16->cLayout({i, t}) == Point{row + (i >= 2 ? 8 : 0), t % 4 * 2 + (i & 1)});
+    for (Index i = 0; i < 8; ++i)
+      CHECK(f16->aLayout({i, t}) ==
+            Point{row + (i / 2 % 2 ? 8 : 0), t % 4 * 2 + (i & 1) + (i >= 4 ? 8 : 0)});
+  }
+  const Atom *s8 = findAtom(target("sm90"), "wgmma_m64n8k32_s8_u8_s32");
+  REQUIRE(s8);
+  for (Index t = 0; t < 128; ++t)
+    for (Index i = 0; i < 16; ++i)
+      CHECK(s8->aLayout({i, t}) == Point{t / 32 * 16 + t % 32 / 4 + (i / 4 % 2 ? 8 : 0),
+                                         t % 4 * 4 + (i & 3) + (i >= 8 ? 16 : 0)});
+  const Atom *tf32 = findAtom(target("sm90"), "wgmma_m64n8k8_tf32_tf32_f32");
+  REQUIRE(tf32);
+  for (Index t = 0; t < 128; ++t)
+    for (Index i = 0; i < 4; ++i)
+      CHECK(tf32->aLayout({i, t}) ==
+            Point{t / 32 * 16 + t % 32 / 4 + (i & 1) * 8, t % 4 + (i >= 2 ? 4 : 0)});
+}
+
+TEST_CASE("which widths warpgroup products have") {
+  const Atom *f16 = findAtom(target("sm90"), "wgmma_m64n8k16_f16_f16_f32");
+  const Atom *s8 = findAtom(target("sm90"), "wgmma_m64n8k32_s8_s8_s32");
+  REQUIRE(f16);
+  REQUIRE(s8);
+  CHECK(warpGroupColumns(*f16, 40) == 40);
+  CHECK(warpGroupColumns(*f16, 512) == 256);
+  CHECK(warpGroupColumns(*s8, 40) == 32); // integers: 8, 24 and multiples of 16
+  CHECK(warpGroupColumns(*s8, 24) == 24);
+  CHECK(warpGroupColumns(*s8, 8) == 8);
+  CHECK(warpGroupFunction(*f16, 128, false) == "wgmma_m64n128k16_f16_f16_f32_ss");
+  CHECK(warpGroupFunction(*s8, 96, true) == "wgmma_m64n96k32_s8_s8_s32_rs");
+}
