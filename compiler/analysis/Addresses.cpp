@@ -47,6 +47,12 @@ std::int64_t lanesOf(const Stmt &stmt, const BufferUse &use) {
   }
 }
 
+/// Whether a call reaches what it uses by descriptor.
+bool touches(const CallStmt *call, const BufferUse &use) {
+  return call && std::any_of(call->touches.begin(), call->touches.end(),
+                             [&](const Pointer &p) { return &p == use.pointer; });
+}
+
 } // namespace
 
 std::vector<Address> addressesOf(const Stmt &stmt, const Ranges &ranges) {
@@ -59,6 +65,8 @@ std::vector<Address> addressesOf(const Stmt &stmt, const Ranges &ranges) {
     unsigned position = number++;
     if (scope != Scope::Shared && scope != Scope::Global)
       return;
+    if (use.pointer && use.pointer->count && use.pointer->count.isConstant(0))
+      return; // only its address
     Address address;
     address.stmt = &stmt;
     address.use = position;
@@ -66,7 +74,10 @@ std::vector<Address> addressesOf(const Stmt &stmt, const Ranges &ranges) {
     address.reads = static_cast<unsigned>(use.access) & 1;
     address.writes = static_cast<unsigned>(use.access) & 2;
     address.atomic = stmt.kind == StmtKind::Atomic;
-    address.async = move && move->async && address.writes && scope == Scope::Shared;
+    if (move && move->async && address.writes && scope == Scope::Shared)
+      address.async = AsyncKind::CpAsync;
+    if (touches(call, use))
+      address.async = AsyncKind::Wgmma;
     address.warp = call && call->collective != Collective::Thread;
     bool known = use.element && use.element->indices.size() == 1 && !(call && call->isExtern);
     if (known) {

@@ -17,10 +17,11 @@ struct Address {
   unsigned use = 0; ///< which of the statement's accesses
   ir::Buffer *buffer = nullptr;
   bool reads = false, writes = false, atomic = false;
-  bool async = false; ///< the write of a cp.async: not done before a wait
-  bool warp = false;  ///< the address is one lane's, but other lanes get the data
-  ir::Expr index;     ///< first element, lets expanded; null: not known
-  ir::Expr version;   ///< null: not known
+  /// Not done before a wait: the write of a cp.async, what a warpgroup product reads.
+  std::optional<ir::AsyncKind> async;
+  bool warp = false; ///< the address is one lane's, but other lanes get the data
+  ir::Expr index;    ///< first element, lets expanded; null: not known
+  ir::Expr version;  ///< null: not known
   std::int64_t count = 1;
   /// All elements it may touch, for all values of the variables in scope.
   Interval elements;

@@ -13,6 +13,21 @@ template <class E, class F> bool forNamed(std::string_view name, Names names, F 
   return true;
 }
 
+/// `read %a![0] : 4`; none, and nothing read, if there is no such word.
+std::optional<Pointer> parsePointer(ExprParser &in) {
+  Pointer pointer;
+  bool isPointer = in.at(TokenKind::Word) &&
+                   forNamed<int>(in.lexer.peek().text, accesses,
+                                 [&](int i) { pointer.access = static_cast<Access>(i + 1); });
+  if (!isPointer)
+    return std::nullopt;
+  in.lexer.next();
+  pointer.element = in.parseElement();
+  if (in.take(":"))
+    pointer.count = in.parseExpr();
+  return pointer;
+}
+
 } // namespace
 
 void Reader::arguments(std::vector<Argument> &args) {
@@ -24,19 +39,22 @@ void Reader::arguments(std::vector<Argument> &args) {
       args.emplace_back(in.lexer.next().text);
       continue;
     }
-    Pointer pointer;
-    bool isPointer = in.at(TokenKind::Word) &&
-                     forNamed<int>(in.lexer.peek().text, accesses,
-                                   [&](int i) { pointer.access = static_cast<Access>(i + 1); });
-    if (!isPointer) {
+    if (std::optional<Pointer> pointer = parsePointer(in))
+      args.emplace_back(*pointer);
+    else
       args.emplace_back(in.parseExpr());
-      continue;
-    }
-    in.lexer.next();
-    pointer.element = in.parseElement();
-    if (in.take(":"))
-      pointer.count = in.parseExpr();
-    args.emplace_back(pointer);
+  } while (in.take(","));
+  in.expect(")");
+}
+
+void Reader::pointers(std::string_view name, std::vector<Pointer> &list) {
+  if (!open(name))
+    return;
+  do {
+    std::optional<Pointer> pointer = parsePointer(in);
+    if (!pointer)
+      in.malformed(in.range(in.lexer.peek()), "expected read, write or readwrite");
+    list.push_back(*pointer);
   } while (in.take(","));
   in.expect(")");
 }

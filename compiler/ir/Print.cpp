@@ -48,6 +48,8 @@ public:
   void element(const Element &e);
   void region(const Region &r);
   void arguments(const std::vector<Argument> &args);
+  void pointer(const Pointer &p);
+  void pointers(std::string_view name, const std::vector<Pointer> &list);
   void templateArguments(const std::vector<DType> &types, const std::vector<std::int64_t> &values);
   void mapVars(const std::vector<Expr> &vars, const std::vector<Expr> &extents);
 
@@ -296,16 +298,28 @@ void Writer::arguments(const std::vector<Argument> &args) {
     } else if (const std::string *s = std::get_if<std::string>(&args[i])) {
       string(*s);
     } else {
-      const Pointer &p = std::get<Pointer>(args[i]);
-      out << accesses[static_cast<std::size_t>(p.access) - 1] << " ";
-      element(p.element);
-      if (p.count) {
-        out << " : ";
-        expr(p.count);
-      }
+      pointer(std::get<Pointer>(args[i]));
     }
   }
   out << ")";
+}
+
+void Writer::pointer(const Pointer &p) {
+  out << accesses[static_cast<std::size_t>(p.access) - 1] << " ";
+  element(p.element);
+  if (p.count) {
+    out << " : ";
+    expr(p.count);
+  }
+}
+
+void Writer::pointers(std::string_view name, const std::vector<Pointer> &list) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    out << (i ? std::string(", ") : " " + std::string(name) + "(");
+    pointer(list[i]);
+  }
+  if (!list.empty())
+    out << ")";
 }
 
 void Writer::templateArguments(const std::vector<DType> &types,

@@ -64,6 +64,7 @@ public:
   void element(Element &e) { e = in.parseElement(); }
   void region(Region &r) { r = in.parseRegion(); }
   void arguments(std::vector<Argument> &args);
+  void pointers(std::string_view name, std::vector<Pointer> &list);
   void templateArguments(std::vector<DType> &types, std::vector<std::int64_t> &values);
   void mapVars(std::vector<Expr> &vars, std::vector<Expr> &extents);
 

@@ -145,7 +145,7 @@ struct MoveStmt : StmtOf<StmtKind::Move> {
 enum class Access : std::uint8_t { Read = 1, Write = 2, ReadWrite = 3 };
 
 /// `count` elements from an element on, passed as a pointer (or, for whole register arrays, by
-/// reference).
+/// reference). Of 0 elements only the address is taken.
 struct Pointer {
   Element element;
   Expr count;
@@ -165,6 +165,8 @@ struct CallStmt : StmtOf<StmtKind::Call> {
   std::vector<std::int64_t> templateArgs; ///< printed as callee<a, b>
   std::vector<DType> templateTypes;       ///< printed before templateArgs
   std::vector<Argument> args;
+  /// Memory that the call reaches without a pointer to it, by descriptors: not printed.
+  std::vector<Pointer> touches;
   Collective collective = Collective::Thread;
   bool isExtern =
       false; ///< the user's: printed without namespace, may have any effect on what it is given

@@ -153,6 +153,7 @@ template <class IO> void describe(IO &io, CallStmt &s) {
     io.word("collective", s.collective, collectives);
     io.flag("extern", s.isExtern);
     io.flag("effect", s.hasEffect);
+    io.pointers("touches", s.touches);
     io.result("result", s.result, std::nullopt);
   });
 }

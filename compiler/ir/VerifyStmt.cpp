@@ -67,6 +67,11 @@ void call(VerifyState &v, const CallStmt &s) {
         v.integer(p->count, "a count");
     }
   }
+  for (const Pointer &p : s.touches) {
+    v.element(p.element, "what the call touches");
+    if (p.count)
+      v.integer(p.count, "a count");
+  }
 }
 
 void loop(VerifyState &v, const ForStmt &s) {

@@ -20,6 +20,8 @@ template <typename V> void visitPointerArgs(CallStmt &s, V &v) {
     else if (auto *p = std::get_if<Pointer>(&arg))
       v.pointer(*p);
   }
+  for (Pointer &p : s.touches)
+    v.pointer(p);
   v.define(s.result);
 }
 

@@ -10,7 +10,9 @@
 // tensor that the kernel both reads and writes) are not ordered; each such place gets a barrier.
 // Then every barrier that the others make superfluous is taken away again, the innermost first: one
 // in a pipelined main loop is what remains. In a role the barrier is one of the role's threads.
-// Barriers of the program count; with disableThreadStorageSync none is added.
+// Barriers of the program count; with disableThreadStorageSync none is added. What threads write by
+// ordinary stores and warpgroup products read by descriptor also needs a fence of the writers in
+// front of the barrier.
 //
 // Why here: after plan-shared, since buffers that share bytes conflict; last of all passes that
 // move or add accesses. CPU targets have no threads any more that could wait for each other.
@@ -78,24 +80,41 @@ private:
   }
 
   void insert(const SyncPoints &points) {
+    if (analysis.readsByDescriptor())
+      analysis.sufficient(points); // to know where fences belong
+    struct Insertion {
+      Place place;
+      std::optional<SyncPoint> point; ///< none: only a fence
+      bool fence = false;
+    };
     // From behind, so that places stay right.
-    std::vector<std::pair<Place, SyncPoint>> places;
+    std::vector<Insertion> places;
     for (auto &[stmt, point] : points)
-      places.emplace_back(analysis.placeOf(*stmt), point);
+      places.push_back({analysis.placeOf(*stmt), point, analysis.fences.erase(stmt) > 0});
+    for (const Stmt *barrier : analysis.fences)
+      places.push_back({analysis.placeOf(*barrier), std::nullopt, true});
     std::stable_sort(places.begin(), places.end(),
-                     [](const auto &a, const auto &b) { return a.first.index > b.first.index; });
-    for (auto &[place, point] : places) {
+                     [](const auto &a, const auto &b) { return a.place.index > b.place.index; });
+    for (auto &[place, point, fence] : places) {
       auto at = place.block->begin() + static_cast<std::ptrdiff_t>(place.index);
       SourceRange range = (*at)->range;
       Block made;
-      if (point.drain) {
+      if (point && point->drain) {
         // What was not committed yet would not be waited for.
         auto commit = std::make_unique<AsyncStmt>(range);
         commit->commit = true;
         made.push_back(std::move(commit));
         made.push_back(std::make_unique<AsyncStmt>(range));
       }
-      made.push_back(barrier(point, range));
+      if (point && point->drainProducts) {
+        auto wait = std::make_unique<AsyncStmt>(range);
+        wait->what = AsyncKind::Wgmma;
+        made.push_back(std::move(wait));
+      }
+      if (fence)
+        made.push_back(std::make_unique<FenceStmt>(range));
+      if (point)
+        made.push_back(barrier(*point, range));
       place.block->insert(at, std::make_move_iterator(made.begin()),
                           std::make_move_iterator(made.end()));
     }

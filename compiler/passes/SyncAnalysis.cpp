@@ -56,8 +56,11 @@ SyncAnalysis::Summary SyncAnalysis::index(Block &block, const Stmt *parent) {
       own.accesses = true;
       own.writes |= static_cast<unsigned>(use.access) & 2;
     });
+    if (auto *call = dynCast<CallStmt>(&stmt))
+      for (const Pointer &p : call->touches)
+        described.insert(p.element.buffer->storage());
     own.async = stmt.kind == StmtKind::Async;
-    own.synchronises = own.async || stmt.kind == StmtKind::Barrier;
+    own.synchronises = own.async || stmt.kind == StmtKind::Barrier || stmt.kind == StmtKind::Fence;
     own.jumps = stmt.kind == StmtKind::Break || stmt.kind == StmtKind::Continue ||
                 stmt.kind == StmtKind::Exit;
     auto add = [](Summary &to, const Summary &more) {
@@ -115,6 +118,7 @@ void SyncAnalysis::start() {
   guards.clear();
   roles.clear();
   missed = false;
+  fences.clear();
   withPoints.clear();
   for (auto &[stmt, point] : points)
     for (const Stmt *outer = places.at(stmt).parent; outer; outer = places.at(outer).parent)
@@ -190,6 +194,7 @@ void SyncAnalysis::visit(const Stmt &stmt, State &state) {
     return;
   case StmtKind::Barrier:
   case StmtKind::Async:
+  case StmtKind::Fence:
     return visitSync(stmt, state);
   default:
     return visitAccesses(stmt, state);
@@ -256,7 +261,8 @@ void SyncAnalysis::join(State &into, const State &from) const {
     Pending *last = nullptr;
     for (Pending &other : into.pending) {
       if (other.address.stmt != entry.address.stmt || other.address.use != entry.address.use ||
-          other.flight != entry.flight || other.age != entry.age || other.role != entry.role)
+          other.flight != entry.flight || other.age != entry.age || other.role != entry.role ||
+          other.fenced != entry.fenced)
         continue;
       if (other.address.index == entry.address.index &&
           other.address.version == entry.address.version && other.carriedBy == entry.carriedBy) {
@@ -283,9 +289,9 @@ void SyncAnalysis::join(State &into, const State &from) const {
   }
 }
 
-void SyncAnalysis::waitFor(std::int64_t open, const Stmt &stmt, State &state) {
+void SyncAnalysis::waitFor(AsyncKind kind, std::int64_t open, const Stmt &stmt, State &state) {
   for (Pending &entry : state.pending)
-    if (entry.flight == Flight::Committed && entry.age >= open) {
+    if (entry.flight == Flight::Committed && entry.address.async == kind && entry.age >= open) {
       entry.flight = Flight::Done;
       entry.origin = &stmt;
       entry.carriedBy = nullptr;
@@ -295,16 +301,21 @@ void SyncAnalysis::waitFor(std::int64_t open, const Stmt &stmt, State &state) {
 
 void SyncAnalysis::visitSync(const Stmt &stmt, State &state) {
   if (const auto *async = dynCast<AsyncStmt>(&stmt)) {
-    if (async->what != AsyncKind::CpAsync)
-      return;
     if (!async->commit)
-      return waitFor(async->pending, stmt, state);
+      return waitFor(async->what, async->pending, stmt, state);
     for (Pending &entry : state.pending) {
+      if (entry.address.async != async->what)
+        continue;
       if (entry.flight == Flight::Committed)
         ++entry.age;
       else if (entry.flight == Flight::Open)
         entry.flight = Flight::Committed;
     }
+    return;
+  }
+  if (const auto *fence = dynCast<FenceStmt>(&stmt)) {
+    for (Pending &entry : state.pending)
+      entry.fenced |= fence->what == FenceKind::ProxyAsync && entry.flight == Flight::Done;
     return;
   }
   const auto &barrier = cast<BarrierStmt>(stmt);
@@ -315,21 +326,30 @@ void SyncAnalysis::visitSync(const Stmt &stmt, State &state) {
   bool ofRole = barrier.mode == BarrierMode::Both && barrier.scope == BarrierScope::Named &&
                 !roles.empty() && barrier.count && barrier.count.isConstant(roles.back()->count);
   if (whole || ofRole)
-    std::erase_if(state.pending, [&](const Pending &entry) {
-      return entry.flight == Flight::Done && (whole || entry.role == roles.back());
-    });
+    order(whole ? nullptr : roles.back(), stmt, state);
+}
+
+/// A barrier of the role's threads, or of all, at the statement.
+void SyncAnalysis::order(const RoleStmt *role, const Stmt &stmt, State &state) {
+  std::erase_if(state.pending, [&](const Pending &entry) {
+    if (entry.flight != Flight::Done || (role && entry.role != role))
+      return false;
+    if (entry.address.writes && !entry.fenced && described.count(entry.address.buffer->storage()))
+      fences.insert(&stmt);
+    return true;
+  });
 }
 
 void SyncAnalysis::applyPoint(const SyncPoint &point, const Stmt &stmt, State &state) {
   if (point.drain) {
     for (Pending &entry : state.pending)
-      if (entry.flight == Flight::Open)
+      if (entry.flight == Flight::Open && entry.address.async == AsyncKind::CpAsync)
         entry.flight = Flight::Committed;
-    waitFor(0, stmt, state);
+    waitFor(AsyncKind::CpAsync, 0, stmt, state);
   }
-  std::erase_if(state.pending, [&](const Pending &entry) {
-    return entry.flight == Flight::Done && (!point.role || entry.role == point.role);
-  });
+  if (point.drainProducts)
+    waitFor(AsyncKind::Wgmma, 0, stmt, state);
+  order(point.role, stmt, state);
 }
 
 void SyncAnalysis::visitAccesses(const Stmt &stmt, State &state) {
@@ -424,7 +444,9 @@ const Stmt *SyncAnalysis::missing(const Pending &pending, const Stmt &stmt) {
   if (!found)
     return before;
   SyncPoint point;
-  point.drain = pending.flight != Flight::Done;
+  bool inFlight = pending.flight != Flight::Done;
+  point.drain = inFlight && pending.address.async == AsyncKind::CpAsync;
+  point.drainProducts = inFlight && pending.address.async == AsyncKind::Wgmma;
   for (const Stmt *outer : to) {
     if (outer == before)
       break;
@@ -434,11 +456,13 @@ const Stmt *SyncAnalysis::missing(const Pending &pending, const Stmt &stmt) {
   auto [entry, isNew] = points.emplace(before, point);
   if (isNew) {
     found->emplace_back(before, point);
-  } else if (point.drain && !entry->second.drain) {
-    entry->second.drain = true;
-    for (auto &[where, known] : *found)
+  } else {
+    SyncPoint &known = entry->second;
+    known.drain |= point.drain;
+    known.drainProducts |= point.drainProducts;
+    for (auto &[where, listed] : *found)
       if (where == before)
-        known.drain = true;
+        listed = known;
   }
   return before;
 }

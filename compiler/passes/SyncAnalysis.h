@@ -28,6 +28,7 @@ struct Place {
 /// A barrier to be put in front of a statement.
 struct SyncPoint {
   bool drain = false;                 ///< waits for asynchronous copies first
+  bool drainProducts = false;         ///< waits for the warpgroup's products first
   const ir::RoleStmt *role = nullptr; ///< whose threads it joins; null: the block's
 };
 /// In the order in which they were found.
@@ -49,21 +50,27 @@ public:
   bool sufficient(const SyncPoints &points);
 
   std::vector<Unplaceable> unplaceable; ///< found by complete
+  /// Barriers, and statements with points in front, that must stand behind a fence: they order
+  /// ordinary writes before reads by descriptor, which go another way to shared memory. Of the last
+  /// run.
+  std::unordered_set<const ir::Stmt *> fences;
+  bool readsByDescriptor() const { return !described.empty(); }
   const Place &placeOf(const ir::Stmt &stmt) const { return places.at(&stmt); }
 
 private:
   /// Back-edges after which an asynchronous write is no longer followed exactly; more than any
   /// pipeline has stages.
   static constexpr int maxShifts = 16;
-  /// How far an asynchronous write is.
+  /// How far an asynchronous access is.
   enum class Flight : std::uint8_t { Done, Open, Committed };
   struct Pending {
     analysis::Address address;
     const ir::Stmt *origin = nullptr;    ///< from where on a barrier orders it
     const ir::Stmt *carriedBy = nullptr; ///< outermost loop whose back-edge it has crossed
     Flight flight = Flight::Done;
-    int age = 0;    ///< Committed: commits since
-    int shifts = 0; ///< back-edges of its loop that it has crossed since it was known exactly
+    bool fenced = false; ///< a write that reads by descriptor may see, once it is ordered
+    int age = 0;         ///< Committed: commits since
+    int shifts = 0;      ///< back-edges of its loop that it has crossed since it was known exactly
     std::vector<ir::Expr>
         guards; ///< conditions under which it happened, in terms of loop variables
     const ir::RoleStmt *role = nullptr;
@@ -104,7 +111,8 @@ private:
   bool conflicts(const Pending &pending, const analysis::Address &address);
   const ir::Stmt *missing(const Pending &pending, const ir::Stmt &stmt);
   void applyPoint(const SyncPoint &point, const ir::Stmt &stmt, State &state);
-  void waitFor(std::int64_t open, const ir::Stmt &stmt, State &state);
+  void waitFor(ir::AsyncKind kind, std::int64_t open, const ir::Stmt &stmt, State &state);
+  void order(const ir::RoleStmt *role, const ir::Stmt &stmt, State &state);
   void join(State &into, const State &from) const;
   bool contains(const ir::Stmt &outer, const ir::Stmt &inner) const;
   std::vector<const ir::Stmt *> chain(const ir::Stmt &stmt) const;
@@ -116,6 +124,7 @@ private:
   std::unordered_map<const ir::Stmt *, Place> places;
   std::unordered_map<const ir::Stmt *, analysis::ExprSet> definitions; ///< inside each loop
   std::unordered_set<const ir::Buffer *> watchedGlobals; ///< read and written in the launch
+  std::unordered_set<const ir::Buffer *> described;      ///< read by descriptor
   std::unordered_map<const ir::Stmt *, Summary> summaries;
   /// Without their intervals, which depend on where the analysis stands.
   std::unordered_map<const ir::Stmt *, std::vector<analysis::Address>> addressCache;
