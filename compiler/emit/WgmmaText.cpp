@@ -98,7 +98,7 @@ std::string wgmmaText(std::string_view name, const WgmmaShape &s) {
   std::string a = "{";
   if (s.registers) {
     for (unsigned i = 0; i < 4; ++i)
-      a += (i ? ", " : "") + input("\"r\"(a[" + std::to_string(i) + "])");
+      a += (i ? ", " : "") + input("\"r\"(word[" + std::to_string(i) + "])");
     a += "}";
   } else {
     a = input("\"l\"(a)");
@@ -121,12 +121,14 @@ std::string wgmmaText(std::string_view name, const WgmmaShape &s) {
     out += "// Trans...: 1 if the operand is contiguous along m or n, not along k.\n";
   out += parameters;
   const std::vector<std::string> arguments = {std::string(element) + " *d",
-                                              s.registers ? "const uint32_t *a" : "uint64_t a",
+                                              s.registers ? "const void *a" : "uint64_t a",
                                               "uint64_t b", "bool accumulate"};
   std::string joined;
   for (const std::string &line : lines(arguments, 96 - head.size()))
     joined += (joined.empty() ? "" : "\n" + std::string(head.size(), ' ')) + line;
   out += head + joined + ") {\n";
+  if (s.registers)
+    out += "  const uint32_t *word = static_cast<const uint32_t *>(a);\n";
   out += "  asm volatile(\"{\\n.reg .pred add;\\nsetp.ne.b32 add, " + add + ", 0;\\n\"\n";
   out += "               \"wgmma.mma_async.sync.aligned.m64n" + std::to_string(s.n) + "k" +
          std::to_string(s.k) + "." + std::string(s.sum) + "." + std::string(s.a) + "." +

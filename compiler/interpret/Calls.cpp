@@ -236,8 +236,7 @@ CallFunction findCall(std::string_view name) {
 void CallNode::run(Group &group) {
   const CallFunction function = call->isExtern ? nullptr : findCall(call->callee);
   const Atom *atom = function || call->isExtern ? nullptr : findMatrixAtom(call->callee);
-  bool isMove = call->callee.starts_with("ldmatrix_") || call->callee.starts_with("stmatrix_");
-  if (call->isExtern || (!function && !atom && !isMove))
+  if (call->isExtern)
     return group.report(ReportKind::Unsupported, "the interpreter does not know @" + call->callee);
   std::map<std::uint32_t, WarpLanes> warps;
   for (std::uint32_t lane : group.lanes.active) {
@@ -265,7 +264,7 @@ void CallNode::run(Group &group) {
       function(group, *this, warp);
     else if (atom)
       multiplyMatrix(group, *this, warp, *atom);
-    else if (!moveMatrices(group, *this, warp))
+    else if (!moveMatrices(group, *this, warp) && !warpGroupCall(group, *this, warp))
       return group.report(ReportKind::Unsupported,
                           "the interpreter does not know @" + call->callee);
   }

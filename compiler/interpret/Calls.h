@@ -24,6 +24,10 @@ void multiplyMatrix(Group &group, const CallNode &node, const WarpLanes &warp, c
 /// ldmatrix_x4_trans and the like; false if the name is none of them.
 bool moveMatrices(Group &group, const CallNode &node, const WarpLanes &warp);
 
+/// Products of warpgroups, their descriptors and what goes with them; false if the name is none of
+/// them.
+bool warpGroupCall(Group &group, const CallNode &node, const WarpLanes &warp);
+
 /// gemm_tile: one thread's product of tiles in memory.
 void multiplyTile(Group &group, const CallNode &node, const WarpLanes &warp);
 

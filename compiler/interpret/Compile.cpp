@@ -193,6 +193,8 @@ std::unique_ptr<Node> Compiler::call(const CallStmt &s) {
         noteStore(p->element.buffer);
     }
   }
+  for (const Pointer &p : s.touches)
+    node->touches.push_back(machine.numberOf(p.element.buffer));
   return node;
 }
 

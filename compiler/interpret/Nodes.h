@@ -60,6 +60,7 @@ struct ArgumentRef {
 struct CallNode : Node {
   const ir::CallStmt *call = nullptr;
   std::vector<ArgumentRef> args;
+  std::vector<std::uint32_t> touches; ///< numbers of the buffers
   Refs result;
   void run(Group &group) override; // Calls.cpp
 };

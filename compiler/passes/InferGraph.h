@@ -44,6 +44,8 @@ struct MemoryUse {
   ir::Access access = ir::Access::Read;
   /// Accesses that do not follow the op's schedule: ldmatrix. (reg, thread) -> coordinates.
   std::optional<Layout> fixed;
+  /// Reached by descriptors: the buffer must lie in panels (layout/SharedTile.h).
+  bool panels = false;
   /// The most elements of one access of a thread.
   Index vectorLimit = 1;
   bool async = false;

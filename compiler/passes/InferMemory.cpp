@@ -2,14 +2,17 @@
 //
 // The two most expensive accesses are made free of bank conflicts by linear algebra
 // (layout/SharedTile.h); the result stands if all accesses together cost no more than with plain
-// rows.
+// rows. Tiles that somebody reaches by descriptor lie in panels.
 #include "passes/InferMemory.h"
 
 #include "passes/InferFree.h"
+#include "passes/WarpGroupOperand.h"
 
+#include "ir/Walk.h"
 #include "layout/Algebra.h"
 #include "layout/Shape.h"
 #include "layout/SharedTile.h"
+#include "support/Check.h"
 
 #include <algorithm>
 
@@ -28,7 +31,8 @@ struct TileAccess {
 struct SharedTile {
   Buffer *buffer = nullptr;
   std::vector<TileAccess> accesses;
-  bool plain = false; ///< read as another dtype or shape: rows must stay rows
+  bool plain = false;  ///< read as another dtype or shape: rows must stay rows
+  bool panels = false; ///< reached by descriptors
 };
 
 /// Only what the dims of the storage say; accesses through views of another shape keep the tile
@@ -38,7 +42,7 @@ void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
     for (SharedTile &t : tiles)
       if (t.buffer == buffer)
         return t;
-    tiles.push_back({buffer, {}, false});
+    tiles.push_back({buffer, {}});
     return tiles.back();
   };
   for (const TileOp &op : graph.ops)
@@ -52,7 +56,9 @@ void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
         tile.plain = true;
         continue;
       }
-      if (auto access = memoryAccess(op, use))
+      if (use.panels)
+        tile.panels = true;
+      else if (auto access = memoryAccess(op, use))
         tile.accesses.push_back({std::move(*access), use.vectorLimit, op.trips});
     }
   for (auto &buffer : graph.function->buffers)
@@ -95,8 +101,22 @@ bool canDerive(const Layout &fragment) {
                      [](const OutputAxis &o) { return o.base == 0; });
 }
 
+/// What select-atoms made sure is possible.
+void layoutPanels(Buffer &buffer) {
+  auto swizzle = panelsOf(buffer);
+  TLC_CHECK(swizzle.has_value(), "`" + buffer.name + "` cannot lie in panels");
+  buffer.alignment = std::max<Index>(buffer.alignment, panelAlignment(*swizzle));
+  if (buffer.layout)
+    return;
+  unsigned bits = buffer.dtype.bits() * buffer.dtype.lanes;
+  buffer.layout = swizzledPanels(dimSizes(*buffer.constantShape()), bits, *swizzle);
+  buffer.origin = LayoutOrigin::Strict;
+}
+
 void layoutTile(SharedTile &tile, const Target &target) {
   Buffer &buffer = *tile.buffer;
+  if (tile.panels)
+    return layoutPanels(buffer);
   auto shape = buffer.constantShape();
   unsigned bits = buffer.dtype.bits() * buffer.dtype.lanes;
   if (buffer.layout || !shape || shape->empty())
@@ -147,11 +167,17 @@ void layoutMemories(InferenceGraph &graph) {
   collect(graph, tiles);
   for (SharedTile &tile : tiles)
     layoutTile(tile, *graph.target);
-  // Tiles that only scalar code uses.
-  for (auto &buffer : graph.function->buffers)
-    if (buffer->scope == Scope::Shared && !buffer->base && !buffer->layout)
-      if (auto shape = buffer->constantShape(); shape && !shape->empty())
-        buffer->layout = Layout::rowMajor(dimSizes(*shape));
+  // Tiles that only scalar code uses; those of other launches still have their turn.
+  walk(graph.launch->body, [](Stmt &stmt) {
+    auto *alloc = dynCast<AllocStmt>(&stmt);
+    if (!alloc)
+      return true;
+    Buffer &buffer = *alloc->buffer;
+    if (buffer.scope == Scope::Shared && !buffer.base && !buffer.layout)
+      if (auto shape = buffer.constantShape(); shape && !shape->empty())
+        buffer.layout = Layout::rowMajor(dimSizes(*shape));
+    return true;
+  });
 }
 
 } // namespace tlc::passes

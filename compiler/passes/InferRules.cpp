@@ -149,6 +149,12 @@ void Rules::operand(Region &region, Side side, GemmStmt &s, const GemmGrid &grid
   MemoryUse u;
   u.buffer = region.buffer;
   u.vectorLimit = vectorLimit(*graph.target, region.buffer->dtype);
+  if (s.atom->kind == AtomKind::WarpGroup) {
+    u.panels = true;
+    u.map = std::move(map);
+    op.memories.push_back(std::move(u));
+    return;
+  }
   std::optional<Layout> access;
   if (graph.target->has(Feature::LdMatrix))
     access = matrixAccess(*s.atom, grid, side, first, first);

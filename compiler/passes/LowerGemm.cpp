@@ -98,6 +98,7 @@ GemmContext gemmContext(const GemmStmt &gemm, Builder &b, const Target &target,
 }
 
 void lowerGemm(Function &function, PassContext &context) {
+  WarpGroupCode warpGroups;
   lowerInRoles(function, context.target,
                [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
                  if (isa<ForStmt>(*stmt))
@@ -108,10 +109,13 @@ void lowerGemm(Function &function, PassContext &context) {
                  GemmContext g = gemmContext(*gemm, b, context.target, threads);
                  if (gemm->atom->kind == AtomKind::Matrix)
                    lowerMatrixGemm(g);
+                 else if (gemm->atom->kind == AtomKind::WarpGroup)
+                   lowerWarpGroupGemm(g, warpGroups);
                  else
                    lowerScalarGemm(g);
                  return true;
                });
+  finishWarpGroups(function, warpGroups);
 }
 
 } // namespace tlc::passes

@@ -7,6 +7,8 @@
 #include "passes/Pass.h"
 #include "passes/Registers.h"
 
+#include <unordered_set>
+
 namespace tlc::passes {
 
 /// One gemm, about to be lowered in its role.
@@ -47,6 +49,29 @@ GemmContext gemmContext(const ir::GemmStmt &gemm, ir::Builder &b, const Target &
                         const RoleThreads &threads);
 
 void lowerMatrixGemm(const GemmContext &g);
+
+/// Registers of an accumulator that lie together.
+struct Accumulators {
+  ir::Element first;
+  Index count = 0;
+};
+/// What warpgroup products leave to be done when all gemms of a function are lowered.
+struct WarpGroupCode {
+  /// The products of one asynchronous gemm.
+  struct Group {
+    const ir::Stmt *commit = nullptr;
+    std::vector<Accumulators> accumulators;
+  };
+  std::vector<Group> groups;
+  /// Calls that only compute a value that loops do not change: descriptors and the like.
+  std::unordered_set<const ir::Stmt *> values;
+};
+void lowerWarpGroupGemm(const GemmContext &g, WarpGroupCode &code);
+/// Takes values out of loops; pins accumulators behind the waits that complete them.
+void finishWarpGroups(ir::Function &function, const WarpGroupCode &code);
+/// Keeps the downstream compiler from moving accesses to accumulators over what stands before.
+void pinAccumulators(ir::Builder &b, const Accumulators &run);
+
 /// A loop that waits for the tiles of a round, starts later copies and ends in a gemm: see
 /// LowerGemmMatrix.cpp. False, and nothing is changed, if the loop is not like that.
 bool lowerGemmLoop(ir::StmtPtr &loop, ir::Builder &b, const Target &target,

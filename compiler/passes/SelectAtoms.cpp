@@ -13,6 +13,7 @@
 // are the strict part.
 #include "passes/GemmLayouts.h"
 #include "passes/Pass.h"
+#include "passes/WarpGroupOperand.h"
 
 #include "ir/Builder.h"
 #include "ir/Walk.h"
@@ -49,9 +50,13 @@ double gridCost(const Target &target, const Atom &atom, const GemmShape &shape, 
            spill * target.cost.registerOverBudget * warps;
   }
   double multiply = perM * perN * atom.cycles * warps / 4;
-  double bytes = (perM * static_cast<double>(atom.m) * atom.a.bits() / 8 +
-                  perN * static_cast<double>(atom.n) * atom.b.bits() / 8) *
-                 k * warps;
+  double rowsA = perM * static_cast<double>(atom.m), rowsB = perN * static_cast<double>(atom.n);
+  double readers = warps;
+  if (atom.kind == AtomKind::WarpGroup) { // read once a warpgroup; B anew for each 64 rows
+    rowsB *= perM;
+    readers /= 4;
+  }
+  double bytes = (rowsA * atom.a.bits() / 8 + rowsB * atom.b.bits() / 8) * k * readers;
   // Shared memory serves the whole SM: 128 bytes a cycle. Waiting and multiplying overlap only in
   // part.
   double read = bytes / 128;
@@ -74,12 +79,13 @@ Index policyDistance(WarpPolicy policy, Index warpsM, Index warpsN) {
   return 0;
 }
 
+/// Of the grids that `fits` admits; no atom if it admits none.
 Choice chooseGrid(const Target &target, const Atom &atom, const GemmShape &shape, WarpPolicy policy,
-                  Index threads) {
+                  Index threads, const std::function<bool(Index, Index)> &fits) {
   Index units = threads / atom.threads;
   using Key = std::tuple<Index, double, Index>;
   std::optional<Key> best;
-  Choice choice{&atom, 1, 1};
+  Choice choice;
   for (Index used = units; used >= 1; --used) {
     if (units % used || (used < units && best))
       continue; // idle copies only where nothing else fits
@@ -90,6 +96,8 @@ Choice chooseGrid(const Target &target, const Atom &atom, const GemmShape &shape
       // A warp without an atom of its own is waste that cost does not see well.
       if ((m > 1 && m > (shape.m + atom.m - 1) / atom.m) ||
           (n > 1 && n > (shape.n + atom.n - 1) / atom.n))
+        continue;
+      if (!fits(m, n))
         continue;
       Key key{policyDistance(policy, m, n), gridCost(target, atom, shape, m, n, threads),
               std::abs(m * shape.n - n * shape.m)};
@@ -105,13 +113,20 @@ DType multiplied(DType dtype, const FunctionOptions &options) {
   return dtype == DType(Scalar::Float32) && options.fastMath ? DType(Scalar::TFloat32) : dtype;
 }
 
-bool fits(const Atom &atom, const GemmShape &shape, Index threads) {
+/// The threads that execute a gemm: so many, from this one of the block on.
+struct Team {
+  Index first = 0, count = 0;
+};
+
+bool fits(const Atom &atom, const GemmShape &shape, Team team) {
   if (atom.kind == AtomKind::Scalar)
     return true;
-  if (threads % atom.threads)
+  if (team.count % atom.threads)
     return false;
   if (atom.kind == AtomKind::MicroKernel)
     return false; // needs packed panels, which nobody makes yet: loops over rows are vectorised
+  if (atom.kind == AtomKind::WarpGroup && team.first % atom.threads)
+    return false;
   return shape.m % atom.m == 0 && shape.n % atom.n == 0 && shape.k % atom.k == 0;
 }
 
@@ -125,13 +140,23 @@ std::vector<const Atom *> candidates(const Function &function, const PassContext
 }
 
 Choice choose(const Function &function, PassContext &context, const GemmStmt &gemm,
-              const GemmShape &shape, Index threads, const GemmPlan *plan) {
+              const GemmShape &shape, Team team, const GemmPlan *plan) {
   for (const Atom *atom : candidates(function, context, gemm)) {
-    if (!fits(*atom, shape, threads) || (plan && !plan->atom.empty() && plan->atom != atom->name))
+    if (!fits(*atom, shape, team) || (plan && !plan->atom.empty() && plan->atom != atom->name) ||
+        (gemm.async && atom->kind != AtomKind::WarpGroup))
       continue;
-    Choice choice = chooseGrid(context.target, *atom, shape, gemm.policy, threads);
+    // Warpgroups that all do the same are no faster than warps that share the work.
+    auto gridFits = [&](Index warpsM, Index warpsN) {
+      return atom->kind != AtomKind::WarpGroup ||
+             ((gemm.async || warpsM * warpsN * atom->threads == team.count) &&
+              warpGroupFits(function, gemm, *atom, shape, warpsM, warpsN));
+    };
+    Choice choice = chooseGrid(context.target, *atom, shape, gemm.policy, team.count, gridFits);
+    if (!choice.atom)
+      continue;
     if (plan && plan->warpsM * plan->warpsN * atom->threads > 0 &&
-        threads % (plan->warpsM * plan->warpsN * atom->threads) == 0)
+        team.count % (plan->warpsM * plan->warpsN * atom->threads) == 0 &&
+        gridFits(plan->warpsM, plan->warpsN))
       choice = {atom, plan->warpsM, plan->warpsN};
     return choice;
   }
@@ -151,7 +176,7 @@ public:
   Selector(Function &function, PassContext &context, LaunchPlan *plan)
       : function(function), context(context), plan(plan) {}
 
-  void run(Launch &launch) { visit(launch.body, launch.threadCount()); }
+  void run(Launch &launch) { visit(launch.body, {0, launch.threadCount()}); }
 
 private:
   Function &function;
@@ -159,13 +184,14 @@ private:
   LaunchPlan *plan;
   std::size_t position = 0;
 
-  void visit(Block &block, Index threads) {
+  void visit(Block &block, Team team) {
     Block out;
     for (StmtPtr &stmt : block) {
       auto *role = dynCast<RoleStmt>(stmt.get());
-      forEachBlock(*stmt, [&](Block &inner) { visit(inner, role ? role->count : threads); });
+      Team inside = role ? Team{team.first + role->first, role->count} : team;
+      forEachBlock(*stmt, [&](Block &inner) { visit(inner, inside); });
       if (auto *gemm = dynCast<GemmStmt>(stmt.get()))
-        place(*gemm, context.target.collectiveThreads(threads), stmt, out);
+        place(*gemm, {team.first, context.target.collectiveThreads(team.count)}, stmt, out);
       else
         out.push_back(std::move(stmt));
     }
@@ -173,24 +199,30 @@ private:
   }
 
   /// Decides the gemm and puts it, with copies around it, at the end of `out`.
-  void place(GemmStmt &gemm, Index threads, StmtPtr &stmt, Block &out) {
+  void place(GemmStmt &gemm, Team team, StmtPtr &stmt, Block &out) {
     auto shape = gemmShape(gemm);
     TLC_CHECK(shape.has_value(), "a gemm of unknown shape");
     GemmPlan *wanted = plan && position < plan->gemms.size() ? &plan->gemms[position] : nullptr;
     ++position;
-    Choice choice = choose(function, context, gemm, *shape, threads, wanted);
+    Choice choice = choose(function, context, gemm, *shape, team, wanted);
     if (!choice.atom) {
-      context.diagnostics.report(diag::NoSuchAtom, gemm.range, wanted ? wanted->atom : "",
-                                 context.target.name);
+      if (gemm.async)
+        context.diagnostics.report(diag::NoWarpGroupGemm, gemm.range, context.target.name,
+                                   whyNoWarpGroup(gemm, *shape, team));
+      else
+        context.diagnostics.report(diag::NoSuchAtom, gemm.range, wanted ? wanted->atom : "",
+                                   context.target.name);
       out.push_back(std::move(stmt));
       return;
     }
     gemm.atom = choice.atom;
     gemm.warpsM = choice.warpsM;
     gemm.warpsN = choice.warpsN;
+    if (choice.atom->kind == AtomKind::WarpGroup)
+      takeFill(gemm, out);
     Builder builder(function, out);
     builder.range = gemm.range;
-    bool scalar = choice.atom->kind != AtomKind::Matrix;
+    bool scalar = choice.atom->kind == AtomKind::Scalar;
     for (Region *operand : {&gemm.a, &gemm.b}) {
       Scope scope = operand->buffer->storage()->scope;
       bool move = scalar && context.target.isGpu()
@@ -213,6 +245,35 @@ private:
       copy.target = *result;
       copy.boundsKnown = true;
     }
+  }
+
+  std::string whyNoWarpGroup(const GemmStmt &gemm, const GemmShape &shape, Team team) const {
+    const Atom *atom = candidates(function, context, gemm).front();
+    if (atom->kind != AtomKind::WarpGroup)
+      return "there is none for " + gemm.a.buffer->dtype.str() + " and " +
+             gemm.b.buffer->dtype.str() + " into " + gemm.c.buffer->dtype.str();
+    if (team.count % atom->threads || team.first % atom->threads)
+      return "it is executed by " + std::to_string(team.count) + " threads from thread " +
+             std::to_string(team.first) + " on, which is no whole number of warpgroups";
+    if (shape.m % atom->m || shape.n % atom->n || shape.k % atom->k)
+      return "M, N, K are " + std::to_string(shape.m) + ", " + std::to_string(shape.n) + ", " +
+             std::to_string(shape.k) + ", not multiples of " + std::to_string(atom->m) + ", " +
+             std::to_string(atom->n) + ", " + std::to_string(atom->k);
+    return "an operand does not lie in shared memory in a way that they can address";
+  }
+
+  /// A product may overwrite what the accumulators hold, so zeros need not be put there just
+  /// before.
+  static void takeFill(GemmStmt &gemm, Block &out) {
+    auto *fill = out.empty() ? nullptr : dynCast<FillStmt>(out.back().get());
+    if (!fill || (gemm.clear && !gemm.clear.isFalse()) || fill->target.buffer != gemm.c.buffer ||
+        fill->target.offsets != gemm.c.offsets || fill->target.extents != gemm.c.extents)
+      return;
+    bool zero = fill->value.isFloat() ? fill->value->real == 0 : fill->value.isConstant(0);
+    if (!zero)
+      return;
+    gemm.clear = fill->value.context().boolean(true);
+    out.pop_back();
   }
 
   /// Replaces the operand by a copy of it.

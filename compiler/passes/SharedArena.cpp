@@ -102,15 +102,13 @@ private:
   std::int64_t opBegin = 0; ///< where that began
 };
 
-void measure(ArenaSlot &slot) {
-  const Buffer &buffer = *slot.buffer;
-  std::int64_t bytes = buffer.scope == Scope::Barrier
-                           ? 8 * buffer.elementCount().value_or(1)
-                           : storageBytes(buffer.dtype, physicalSize(buffer));
-  slot.alignment = buffer.alignment;
-  if (bytes >= bankRow)
-    slot.alignment = std::max(slot.alignment, bankRow);
-  slot.versionBytes = buffer.versions > 1 ? roundUp(bytes, slot.alignment) : bytes;
+std::int64_t bytesOf(const Buffer &buffer) {
+  return buffer.scope == Scope::Barrier ? 8 * buffer.elementCount().value_or(1)
+                                        : storageBytes(buffer.dtype, physicalSize(buffer));
+}
+
+std::int64_t alignmentOf(const Buffer &buffer) {
+  return bytesOf(buffer) >= bankRow ? std::max(buffer.alignment, bankRow) : buffer.alignment;
 }
 
 /// Largest first, each at the lowest place that is free for as long as it lives.
@@ -140,12 +138,19 @@ void place(ArenaPlan &plan) {
 
 } // namespace
 
+std::int64_t versionBytes(const Buffer &buffer) {
+  std::int64_t bytes = bytesOf(buffer);
+  return buffer.versions > 1 ? roundUp(bytes, alignmentOf(buffer)) : bytes;
+}
+
 ArenaPlan planArena(Launch &launch) {
   ArenaPlan plan;
   Lives(plan.slots).visit(launch.body);
   std::erase_if(plan.slots, [](const ArenaSlot &slot) { return slot.first < 0; }); // never used
-  for (ArenaSlot &slot : plan.slots)
-    measure(slot);
+  for (ArenaSlot &slot : plan.slots) {
+    slot.alignment = alignmentOf(*slot.buffer);
+    slot.versionBytes = versionBytes(*slot.buffer);
+  }
   place(plan);
   return plan;
 }

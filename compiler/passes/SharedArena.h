@@ -29,6 +29,9 @@ struct ArenaPlan {
   std::int64_t bytes = 0;       ///< what the launch needs
 };
 
+/// Bytes between the versions of a shared buffer.
+std::int64_t versionBytes(const ir::Buffer &buffer);
+
 /// Places the shared and barrier buffers that `launch` uses. Works in any phase after the pipeline;
 /// before layouts are decided a tile counts as row-major.
 ArenaPlan planArena(ir::Launch &launch);

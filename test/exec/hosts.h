@@ -56,7 +56,7 @@ using E5M2 = Float8<2, true>;
 
 template <class T> std::vector<T> numbers(std::size_t count) {
   if constexpr (std::is_integral_v<T>)
-    return sample::random<T>(count, -100, 100);
+    return sample::random<T>(count, std::is_signed_v<T> ? -100 : 0, 100);
   else
     return sample::random<T>(count, -1, 1);
 }
@@ -77,11 +77,13 @@ struct Size {
 };
 
 /// C = A B with both operands as they lie in memory; prints one line.
-template <class In, class Out, class Gemm>
+template <class In, class Out, class Other = In, class Gemm>
 bool product(const char *name, Gemm *gemm, const char *(*error)(), const Size &s, bool transA,
              bool transB, double absolute, double relative) {
-  auto a = numbers<In>(s.m * s.k), b = numbers<In>(s.k * s.n);
-  sample::Buffer<In> A(a), B(b);
+  auto a = numbers<In>(s.m * s.k);
+  auto b = numbers<Other>(s.k * s.n);
+  sample::Buffer<In> A(a);
+  sample::Buffer<Other> B(b);
   sample::Buffer<Out> C(unset<Out>(s.m * s.n));
   if (gemm(A.data(), B.data(), C.data(), s.m, s.n, s.k, nullptr, 0, nullptr) != TLC_OK) {
     std::printf("%s %s: %s\n", name, s.text().c_str(), error());

@@ -23,10 +23,11 @@ SAMPLES = ROOT / "samples"
 
 
 class Program:
-    """A host program with its kernels; `runs` are its argument lists."""
+    """A host program with its kernels; `runs` are its argument lists. `target`: the only one that it is about."""
 
-    def __init__(self, name, kernels, host, runs=((),), flags=()):
-        self.name, self.kernels, self.host, self.runs, self.flags = name, kernels, host, runs, flags
+    def __init__(self, name, kernels, host, runs=((),), flags=(), target=None):
+        self.name, self.kernels, self.host, self.runs = name, kernels, host, runs
+        self.flags, self.target = flags, target
 
 
 def sample(name, *files, runs=((),)):
@@ -34,8 +35,8 @@ def sample(name, *files, runs=((),)):
     return Program(name, [folder / f for f in ("kernel.tl", *files)], folder / "main.cpp", runs)
 
 
-def own(name):
-    return Program(name, [HERE / "kernels" / f"{name}.tl"], HERE / f"{name}.cpp")
+def own(name, target=None):
+    return Program(name, [HERE / "kernels" / f"{name}.tl"], HERE / f"{name}.cpp", target=target)
 
 
 # Sizes of gemm: no round of the loop, one, two, as many as the pipeline has stages; edges that no
@@ -54,7 +55,7 @@ class Difference:
     """Kernels without a host of their own: their results are held against those of the CPU."""
 
     def __init__(self, name):
-        self.name, self.kernels = name, [HERE / "kernels" / f"{name}.tl"]
+        self.name, self.target, self.kernels = name, None, [HERE / "kernels" / f"{name}.tl"]
 
     def check(self, options, folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,6 +109,7 @@ PROGRAMS = [
     Program("threads_included", [HERE / "kernels/threads.tl"], HERE / "threads.cpp", flags=("--runtime=include",)),
     Program("softmax_included", [SAMPLES / "softmax/kernel.tl"], SAMPLES / "softmax/main.cpp",
             flags=("--runtime=include",)),
+    own("warpgroups", target="sm90"),
     Difference("sharing"),
     Difference("loops"),
     Difference("narrow"),
@@ -166,7 +168,8 @@ def main():
     options = parser.parse_args()
     options.tlc, options.work = options.tlc.resolve(), options.work.resolve()
     options.cache = (options.cache or options.work / "cache").resolve()
-    chosen = [p for p in PROGRAMS if not options.names or p.name in options.names]
+    chosen = [p for p in PROGRAMS
+              if (p.name in options.names if options.names else p.target in (None, options.target))]
     unknown = set(options.names) - {p.name for p in chosen}
     if unknown:
         sys.exit(f"no program {', '.join(sorted(unknown))}")

@@ -28,10 +28,10 @@ TLC_DEVICE uint64_t wgmma_descriptor(const void *tile, int leading_bytes, int st
   }                                                                                                \
   template <int TransB>                                                                            \
   TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_rs(                                      \
-      C *d, const uint32_t *left, uint64_t right, bool accumulate TLC_AT) {                        \
+      C *d, const void *left, uint64_t right, bool accumulate TLC_AT) {                            \
     ::emu::wgmma(                                                                                  \
         {N, K, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c, false, TransB != 0}, d, 0, \
-        left, right, accumulate TLC_HERE);                                                         \
+        static_cast<const uint32_t *>(left), right, accumulate TLC_HERE);                          \
   }
 #define EMU_PLAIN(N, K, a, b, c, C)                                                                \
   TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_ss(C *d, uint64_t left, uint64_t right,  \
@@ -40,9 +40,9 @@ TLC_DEVICE uint64_t wgmma_descriptor(const void *tile, int leading_bytes, int st
                  nullptr, right, accumulate TLC_HERE);                                             \
   }                                                                                                \
   TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_rs(                                      \
-      C *d, const uint32_t *left, uint64_t right, bool accumulate TLC_AT) {                        \
-    ::emu::wgmma({N, K, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c}, d, 0, left,      \
-                 right, accumulate TLC_HERE);                                                      \
+      C *d, const void *left, uint64_t right, bool accumulate TLC_AT) {                            \
+    ::emu::wgmma({N, K, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c}, d, 0,            \
+                 static_cast<const uint32_t *>(left), right, accumulate TLC_HERE);                 \
   }
 // Integers have 8, 16, 24 and multiples of 16 columns, floats all multiples of 8.
 #define EMU_EVEN_WIDTHS(F, ...)                                                                    \

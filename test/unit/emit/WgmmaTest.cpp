@@ -125,7 +125,7 @@ TEST_CASE("a product's function") {
   std::string text =
       wgmmaText("wgmma_m64n16k16_f16_f16_f32_rs", *wgmmaShape("wgmma_m64n16k16_f16_f16_f32_rs"));
   CHECK(text.find("template <int TransB>\n") != text.npos);
-  CHECK(text.find("const uint32_t *a") != text.npos);
+  CHECK(text.find("const void *a") != text.npos);
   CHECK(text.find("{%8, %9, %10, %11}, %12, add, 1, 1, %14;") != text.npos);
   CHECK(wgmmaText("wgmma_m64n8k32_s8_s8_s32_ss", *wgmmaShape("wgmma_m64n8k32_s8_s8_s32_ss"))
             .find("%4, %5, add;") != text.npos);
