@@ -17,7 +17,8 @@ std::optional<unsigned> lastTileDim(const Region &region) {
   return std::nullopt;
 }
 
-/// Elements between neighbours along dim `d`; null: not known to be anything.
+} // namespace
+
 Expr strideOf(const Buffer &buffer, unsigned d) {
   if (!buffer.strides.empty())
     return buffer.strides[d];
@@ -28,6 +29,8 @@ Expr strideOf(const Buffer &buffer, unsigned d) {
     stride = stride * context.cast(wide, buffer.shape[i]);
   return stride;
 }
+
+namespace {
 
 /// Largest power of two, at most `limit` elements, into which runs along the last dim can be cut.
 std::int64_t pieceElements(const Region &region, const Ranges &ranges, std::int64_t limit) {

@@ -65,7 +65,7 @@ void collect(const Stmt &stmt, Effects &effects) {
     // Contents are undefined from here on, so nothing may be moved across it.
     MemoryAccess access;
     access.stmt = &stmt;
-    access.use = {alloc->buffer, Access::Write, nullptr, nullptr, nullptr};
+    access.use = {alloc->buffer, Access::Write, nullptr, nullptr, nullptr, nullptr};
     access.whole = true;
     effects.memory.push_back(access);
   }

@@ -217,7 +217,7 @@ Value tmaStoreArrive(TCall &c) {
 Value tmaStoreWait(TCall &c) {
   std::optional<std::int64_t> n = c.integer("count", 0);
   if (n && c.statement())
-    c.builder().wait(*n, ir::AsyncKind::Bulk);
+    c.builder().wait(*n, ir::AsyncKind::Bulk).readsOnly = c.flag("read");
   return Value::none();
 }
 

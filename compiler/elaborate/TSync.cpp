@@ -180,7 +180,7 @@ Value maxRegisters(TCall &c) {
   bool up =
       c.info.id == Builtin::IncMaxNreg || (c.info.id == Builtin::SetMaxNreg && c.flag("is_inc"));
   auto &call = c.builder().add<ir::CallStmt>();
-  call.callee = up ? "increase_registers" : "decrease_registers";
+  call.callee = up ? "setmaxnreg_inc" : "setmaxnreg_dec";
   call.templateArgs = {*n};
   call.collective = ir::Collective::WarpGroup;
   call.hasEffect = true;

@@ -89,8 +89,9 @@ private:
               isReservedGlobalName(wanted))
             wanted = unit.interface.symbol + "_kernel";
           prelude(launch.prelude);
-          variant.kernels.push_back(printKernel(*variant.function, launch, allocator.unique(wanted),
-                                                options, dialect, runtime, out, guard, alignment));
+          variant.kernels.push_back(printKernel(*variant.function, launch, *variant.target,
+                                                allocator.unique(wanted), options, dialect, runtime,
+                                                out, guard, alignment));
           out.line();
         }
       }

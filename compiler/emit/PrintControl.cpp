@@ -45,11 +45,20 @@ void StmtPrinter::atomic(const AtomicStmt &stmt) {
   line(declaration(stmt.result) + text + ";");
 }
 
+const std::string &StmtPrinter::tensorMapName(const TensorMap &map) const {
+  for (std::size_t i = 0; i < facts.tensorMaps.size(); ++i)
+    if (facts.tensorMaps[i]->sameAs(map))
+      return tensorMapNames.at(i);
+  TLC_UNREACHABLE("a tensor map that was not counted");
+}
+
 std::string StmtPrinter::argument(const Argument &argument) {
   if (auto *text = std::get_if<std::string>(&argument))
     return quoted(*text);
   if (auto *pointer = std::get_if<Pointer>(&argument))
     return address(pointer->element);
+  if (auto *map = std::get_if<TensorMap>(&argument))
+    return "&" + tensorMapName(*map);
   Expr e = std::get<Expr>(argument);
   std::string text = exprs.print(e);
   bool typed = !e.isInt() || e.dtype() == DType(Scalar::Int32) || e.dtype().isBool();
@@ -149,24 +158,56 @@ void StmtPrinter::loop(const ForStmt &stmt) {
   line("}");
 }
 
-void StmtPrinter::role(const RoleStmt &stmt) {
-  std::int64_t first = roleFirst + stmt.first, outer = roleFirst;
+std::string StmtPrinter::roleCondition(std::int64_t first, std::int64_t count) const {
+  constexpr std::int64_t group = 128;
+  bool groups = !warpgroup.empty() && first % group == 0 && count % group == 0;
+  const std::string &name = groups ? warpgroup : tid;
+  std::int64_t unit = groups ? group : 1;
+  std::string begin = std::to_string(first / unit), end = std::to_string((first + count) / unit);
+  if (count == unit)
+    return name + " == " + begin;
+  if (first == 0)
+    return name + " < " + end;
+  return name + " >= " + begin + " && " + name + " < " + end;
+}
+
+void StmtPrinter::roleBody(const RoleStmt &stmt) {
+  auto inner = out.indent();
+  if (stmt.registers > 0) {
+    bool up = stmt.registers > entryRegisters;
+    line(exprs.runtimeName(up ? "setmaxnreg_inc" : "setmaxnreg_dec") + "<" +
+         std::to_string(stmt.registers) + ">();");
+  }
+  std::int64_t outerFirst = roleFirst, outerCount = roleCount;
+  roleFirst += stmt.first;
+  roleCount = stmt.count;
+  printBlock(stmt.body);
+  roleFirst = outerFirst;
+  roleCount = outerCount;
+}
+
+std::size_t StmtPrinter::roles(const Block &block, std::size_t at) {
   TLC_CHECK(!tid.empty(), "a role where no threads are left");
-  std::string begin = std::to_string(first), end = std::to_string(first + stmt.count);
-  line(first == 0 ? "if (" + tid + " < " + end + ") {"
-                  : "if (" + tid + " >= " + begin + " && " + tid + " < " + end + ") {");
-  {
-    auto inner = out.indent();
-    if (stmt.registers > 0) {
-      bool up = stmt.registers > entryRegisters;
-      line(exprs.runtimeName(up ? "increase_registers" : "decrease_registers") + "<" +
-           std::to_string(stmt.registers) + ">();");
-    }
-    roleFirst = first;
-    printBlock(stmt.body);
-    roleFirst = outer;
+  std::vector<const RoleStmt *> chain;
+  std::int64_t threads = 0;
+  for (; at < block.size(); ++at) {
+    const auto *role = dynCast<RoleStmt>(block[at].get());
+    bool apart = role && std::none_of(chain.begin(), chain.end(), [&](const RoleStmt *other) {
+                   return role->first < other->first + other->count &&
+                          other->first < role->first + role->count;
+                 });
+    if (!apart || (!chain.empty() && warpgroup.empty()))
+      break;
+    locate(*role);
+    threads += role->count;
+    bool rest = !chain.empty() && threads == roleCount;
+    std::string condition = "if (" + roleCondition(roleFirst + role->first, role->count) + ") {";
+    line((chain.empty() ? "" : "} else ") + (rest ? "{" : condition));
+    roleBody(*role);
+    chain.push_back(role);
   }
   line("}");
+  return at;
 }
 
 // ---- Synchronisation
@@ -227,7 +268,8 @@ void StmtPrinter::async(const AsyncStmt &stmt) {
   std::string name(kinds[static_cast<unsigned>(stmt.what)]);
   if (stmt.commit)
     return line(exprs.runtimeName(name + "_commit") + "();");
-  line(exprs.runtimeName(name + "_wait") + "<" + std::to_string(stmt.pending) + ">();");
+  name += stmt.readsOnly ? "_wait_read" : "_wait";
+  line(exprs.runtimeName(name) + "<" + std::to_string(stmt.pending) + ">();");
 }
 
 void StmtPrinter::fence(const FenceStmt &stmt) {

@@ -82,14 +82,19 @@ public:
   void start(const Variant &variant) {
     bind(*variant.function, "device.");
     TextWriter body;
+    bool returned = false;
     for (std::size_t i = 0; i < variant.kernels.size(); ++i) {
       std::string call =
           dialect.family == Family::Cpu ? cpuLaunch(variant, i) : gpuLaunch(variant, i);
-      bool last = i + 1 == variant.kernels.size();
-      writeLines(body, last ? "return " + call + ";"
-                            : "if (tlc_status status = " + call + ")\n  return status;");
+      returned = i + 1 == variant.kernels.size() && !hasTensorMaps(variant.kernels[i]);
+      std::string start = returned ? "return " + call + ";"
+                                   : "if (tlc_status status = " + call + ")\n  return status;";
+      if (hasTensorMaps(variant.kernels[i]))
+        withTensorMaps(variant, i, start, body);
+      else
+        writeLines(body, start);
     }
-    if (variant.kernels.empty())
+    if (!returned)
       body.line("return TLC_OK;");
     function("start",
              {"const tlc::device_limits &device", "const " + planType() + " &plan", "void *stream"},
@@ -215,8 +220,83 @@ private:
     }
   }
 
+  static bool hasTensorMaps(const PrintedKernel &kernel) {
+    return std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
+                       [](const KernelArgument &a) { return a.map; });
+  }
+
+  /// A launch that needs descriptors of tensors: they are made only if the kernel is started, since
+  /// those of a variant that does not fit the sizes cannot be.
+  void withTensorMaps(const Variant &variant, std::size_t number, const std::string &start,
+                      TextWriter &to) {
+    to.line("if (" + exprs.runtimeName("has_blocks") + "(plan.grid[" +
+            text(static_cast<std::int64_t>(number)) + "])) {");
+    {
+      auto inner = to.indent();
+      for (const KernelArgument &argument : variant.kernels[number].arguments)
+        if (argument.map)
+          tensorMap(variant, argument, to);
+      writeLines(to, start);
+    }
+    to.line("}");
+  }
+
+  /// The name that the driver has for elements of tensor maps.
+  static std::string tensorMapType(DType dtype) {
+    switch (dtype.scalar) {
+    case Scalar::Float16:
+      return "FLOAT16";
+    case Scalar::BFloat16:
+      return "BFLOAT16";
+    case Scalar::Float32:
+    case Scalar::TFloat32:
+      return "FLOAT32";
+    case Scalar::Float64:
+      return "FLOAT64";
+    case Scalar::Int32:
+    case Scalar::Int64:
+      return "INT" + text(dtype.bits());
+    default: // of the others the bits are copied
+      return "UINT" + text(dtype.bits());
+    }
+  }
+
+  void tensorMap(const Variant &variant, const KernelArgument &argument, TextWriter &to) {
+    const Buffer &tensor = *argument.map->tensor;
+    Context &context = tensor.shape.front().context();
+    std::string shape, strides, box;
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+      Expr stride = context.integer(DType(Scalar::Int64), 1);
+      for (std::size_t i = d + 1; i < tensor.shape.size(); ++i)
+        stride = stride * context.cast(DType(Scalar::Int64), tensor.shape[i]);
+      const char *comma = d ? ", " : "";
+      shape += comma + exprs.print(tensor.shape[d]);
+      strides += comma + exprs.print(tensor.strides.empty() ? stride : tensor.strides[d]);
+      box += comma + text(argument.map->box[d]);
+    }
+    to.line("CUtensorMap " + argument.name + ";");
+    const Buffer &storage = *tensor.storage();
+    returnOnError(exprs.runtimeName("make_tensor_map") + "(" + name + ", &" + argument.name +
+                      ", CU_TENSOR_MAP_DATA_TYPE_" + tensorMapType(tensor.dtype) + ", " +
+                      text(tensor.dtype.bits() / 8) + ", " + pointerTo(variant, storage) + ", {" +
+                      shape + "}, {" + strides + "}, {" + box + "}, " +
+                      text(argument.map->swizzleBytes) + ")",
+                  to);
+  }
+
+  /// A tensor of the caller, or a part of the workspace, as the C interface has it.
+  std::string pointerTo(const Variant &variant, const Buffer &buffer) {
+    const auto &workspace = variant.function->workspace;
+    auto part = std::find(workspace.begin(), workspace.end(), &buffer);
+    if (part == workspace.end())
+      return names.of(buffer);
+    return "static_cast<char *>(a.workspace) + plan.part[" + text(part - workspace.begin()) + "]";
+  }
+
   /// What is passed for one parameter of a kernel.
   std::string passed(const Variant &variant, const KernelArgument &argument) {
+    if (argument.map)
+      return argument.name;
     if (!argument.buffer) {
       std::string value = names.of(argument.var);
       return argument.var.dtype() == DType(Scalar::Int64) || argument.type == "float" ||
@@ -226,12 +306,9 @@ private:
     }
     std::string type = std::string(argument.buffer->writable ? "" : "const ") +
                        exprs.storageOf(argument.buffer->dtype) + " *";
-    const auto &workspace = variant.function->workspace;
-    auto part = std::find(workspace.begin(), workspace.end(), argument.buffer);
-    if (part != workspace.end())
-      return "reinterpret_cast<" + type + ">(static_cast<char *>(a.workspace) + plan.part[" +
-             text(part - workspace.begin()) + "])";
-    std::string member = names.of(*argument.buffer);
+    std::string member = pointerTo(variant, *argument.buffer);
+    if (!names.knows(*argument.buffer)) // in the workspace
+      return "reinterpret_cast<" + type + ">(" + member + ")";
     std::string declared;
     for (const CParam &p : unit.interface.params)
       if ("a." + p.name == member)

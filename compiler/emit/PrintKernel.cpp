@@ -43,15 +43,16 @@ namespace {
 
 class KernelPrinter {
 public:
-  KernelPrinter(const Function &function, const Launch &launch, std::string name,
-                const Options &options, const Dialect &dialect, RuntimeUse &runtime,
-                TextWriter &out)
-      : function(function), launch(launch), dialect(dialect), runtime(runtime), out(out),
-        facts(factsOf(launch.body)), stmts(options, dialect, names, runtime, out, facts) {
+  KernelPrinter(const Function &function, const Launch &launch, const Target &target,
+                std::string name, const Options &options, const Dialect &dialect,
+                RuntimeUse &runtime, TextWriter &out)
+      : function(function), launch(launch), target(target), dialect(dialect), runtime(runtime),
+        out(out), facts(factsOf(launch.body)), stmts(options, dialect, names, runtime, out, facts) {
     kernel.launch = &launch;
     kernel.name = std::move(name);
     std::int64_t threads = launch.threadCount() + launch.extraThreads;
     std::int64_t blocks = std::max<std::int64_t>(1, launch.minBlocksPerSm);
+    stmts.roleCount = threads;
     stmts.entryRegisters = std::min<std::int64_t>(255, 65536 / (threads * blocks) / 8 * 8);
     reserveNames();
   }
@@ -103,7 +104,7 @@ private:
 
   void addVariable(Expr var) {
     if (var && (facts.useCount(var) > 0 || shapeUses(var)))
-      kernel.arguments.push_back({nullptr, var, ""});
+      kernel.arguments.push_back({nullptr, var, nullptr, "", ""});
   }
   /// A view of a global buffer may start at a computed place.
   bool shapeUses(Expr var) const {
@@ -120,8 +121,10 @@ private:
   void collectArguments() {
     auto addBuffer = [&](const Buffer *buffer) {
       if (std::find(facts.globals.begin(), facts.globals.end(), buffer) != facts.globals.end())
-        kernel.arguments.push_back({buffer, {}, ""});
+        kernel.arguments.push_back({buffer, {}, nullptr, "", ""});
     };
+    for (const TensorMap *map : facts.tensorMaps)
+      kernel.arguments.push_back({nullptr, {}, map, "const __grid_constant__ CUtensorMap", ""});
     for (const Param &param : function.params)
       if (param.buffer)
         addBuffer(param.buffer);
@@ -142,7 +145,10 @@ private:
   void printSignature() {
     std::vector<std::string> items;
     for (KernelArgument &a : kernel.arguments) {
-      if (a.buffer) {
+      if (a.map) {
+        a.name = names.fresh("map_" + a.map->tensor->name);
+        stmts.tensorMapNames.push_back(a.name);
+      } else if (a.buffer) {
         a.type = std::string(a.buffer->writable ? "" : "const ") +
                  stmts.exprs.storageOf(a.buffer->dtype) + " *";
         if (!a.buffer->noRestrict) {
@@ -150,13 +156,15 @@ private:
             runtime.use("TLC_RESTRICT");
           a.type += std::string(dialect.restrictWord) + " ";
         }
-        items.push_back(a.type + names.declare(*a.buffer));
+        a.name = names.declare(*a.buffer);
       } else {
         a.type = isHalf(a.var.dtype()) || isSmallFloat(a.var.dtype())
                      ? "float"
                      : stmts.exprs.typeOf(a.var.dtype());
-        items.push_back(a.type + " " + names.declare(a.var));
+        a.name = names.declare(a.var);
       }
+      items.push_back(a.type + (a.type.ends_with(' ') || a.type.ends_with('*') ? "" : " ") +
+                      a.name);
     }
     std::string head(dialect.kernelQualifier);
     if (dialect.family == Family::Cpu) {
@@ -191,7 +199,7 @@ private:
   /// Narrow floats come as float; the body has them in their own type.
   void printConversions() {
     for (const KernelArgument &a : kernel.arguments) {
-      if (a.buffer || !(isHalf(a.var.dtype()) || isSmallFloat(a.var.dtype())))
+      if (!a.var || !(isHalf(a.var.dtype()) || isSmallFloat(a.var.dtype())))
         continue;
       DType dtype = a.var.dtype();
       std::string passed = names.of(a.var), name = names.fresh(a.var->name);
@@ -226,6 +234,11 @@ private:
       stmts.tid = names.declare(launch.tid);
       out.line("const int " + stmts.tid + " = " + linearText + ";");
     }
+    if (target.has(Feature::SetMaxRegisters) && hasWarpgroupRoles()) {
+      stmts.warpgroup = names.fresh("warpgroup");
+      out.line("const int " + stmts.warpgroup + " = " + stmts.exprs.runtimeName("warp_uniform") +
+               "(" + stmts.tid + " / 128);");
+    }
     for (unsigned d = 0; d < 3; ++d) {
       Expr var = launch.threadVars[d];
       if (!var || var == launch.tid || facts.useCount(var) == 0)
@@ -244,6 +257,16 @@ private:
   bool usesThreadVars() const {
     return std::any_of(launch.threadVars.begin(), launch.threadVars.end(),
                        [&](Expr v) { return v && facts.useCount(v) > 0; });
+  }
+  /// Roles of whole warpgroups: the compiler is to know that their threads branch together.
+  bool hasWarpgroupRoles() const {
+    bool found = false;
+    walk(launch.body, [&](const Stmt &stmt) {
+      const auto *role = dynCast<RoleStmt>(&stmt);
+      found |= role && role->count % 128 == 0;
+      return !found;
+    });
+    return found;
   }
   bool hasRoles() const {
     bool found = false;
@@ -276,6 +299,7 @@ private:
 
   const Function &function;
   const Launch &launch;
+  const Target &target;
   const Dialect &dialect;
   RuntimeUse &runtime;
   TextWriter &out;
@@ -289,10 +313,11 @@ private:
 
 } // namespace
 
-PrintedKernel printKernel(const Function &function, const Launch &launch, std::string name,
-                          const Options &options, const Dialect &dialect, RuntimeUse &runtime,
-                          TextWriter &out, std::string_view guard, std::int64_t alignment) {
-  return KernelPrinter(function, launch, std::move(name), options, dialect, runtime, out)
+PrintedKernel printKernel(const Function &function, const Launch &launch, const Target &target,
+                          std::string name, const Options &options, const Dialect &dialect,
+                          RuntimeUse &runtime, TextWriter &out, std::string_view guard,
+                          std::int64_t alignment) {
+  return KernelPrinter(function, launch, target, std::move(name), options, dialect, runtime, out)
       .print(guard, alignment);
 }
 

@@ -8,9 +8,11 @@ namespace tlc::emit {
 
 /// A parameter of a kernel, and what the launcher passes for it.
 struct KernelArgument {
-  const ir::Buffer *buffer = nullptr; ///< else a variable
+  const ir::Buffer *buffer = nullptr;
   ir::Expr var;
-  std::string type; ///< "const __half *__restrict__"
+  const ir::TensorMap *map = nullptr; ///< one of the three is set
+  std::string type;                   ///< "const __half *__restrict__"
+  std::string name;                   ///< in the kernel
 };
 
 struct PrintedKernel {
@@ -21,9 +23,10 @@ struct PrintedKernel {
 
 /// Prints launch `number` of `function` into `out`. `guard` is a preprocessor condition around the
 /// body ("" for none), `alignment` that of the shared arena in bytes.
-PrintedKernel printKernel(const ir::Function &function, const ir::Launch &launch, std::string name,
-                          const Options &options, const Dialect &dialect, RuntimeUse &runtime,
-                          TextWriter &out, std::string_view guard, std::int64_t alignment);
+PrintedKernel printKernel(const ir::Function &function, const ir::Launch &launch,
+                          const Target &target, std::string name, const Options &options,
+                          const Dialect &dialect, RuntimeUse &runtime, TextWriter &out,
+                          std::string_view guard, std::int64_t alignment);
 
 /// Text cut at commas so that lines stay within 100 columns: "head(a, b,\n    c)tail"; `before`
 /// characters stand to the left of the first line.

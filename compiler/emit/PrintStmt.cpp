@@ -25,6 +25,13 @@ BodyFacts factsOf(const Block &body) {
     bool wide = move || isa<CallStmt>(stmt) || (load && load->var.dtype().isVector()) ||
                 (store && store->value.dtype().isVector());
     forEachUse(stmt, [&](const BufferUse &use) {
+      if (use.map) { // the kernel gets no pointer for it
+        bool isNew = std::none_of(facts.tensorMaps.begin(), facts.tensorMaps.end(),
+                                  [&](const TensorMap *m) { return m->sameAs(*use.map); });
+        if (isNew)
+          facts.tensorMaps.push_back(use.map);
+        return;
+      }
       const Buffer *storage = use.buffer->storage();
       if (storage->scope == Scope::Global &&
           std::find(facts.globals.begin(), facts.globals.end(), storage) == facts.globals.end())
@@ -47,8 +54,11 @@ void StmtPrinter::line(const std::string &text) { writeWrapped(out, text); }
 
 void StmtPrinter::printBlock(const Block &block) {
   names.enter();
-  for (const StmtPtr &stmt : block)
-    print(*stmt);
+  for (std::size_t i = 0; i < block.size();)
+    if (isa<RoleStmt>(*block[i]))
+      i = roles(block, i);
+    else
+      print(*block[i++]);
   names.leave();
 }
 
@@ -89,8 +99,6 @@ void StmtPrinter::print(const Stmt &stmt) {
     return repeat(cast<WhileStmt>(stmt));
   case StmtKind::For:
     return loop(cast<ForStmt>(stmt));
-  case StmtKind::Role:
-    return role(cast<RoleStmt>(stmt));
   case StmtKind::Break:
     return line("break;");
   case StmtKind::Continue:

@@ -15,6 +15,8 @@ namespace tlc::emit {
 struct BodyFacts {
   std::unordered_map<const ir::ExprNode *, unsigned> uses; ///< of variables
   std::vector<const ir::Buffer *> globals;                 ///< storages used, in order of first use
+  /// Descriptors that calls use, each once, in order of first use.
+  std::vector<const ir::TensorMap *> tensorMaps;
   std::unordered_set<const ir::Buffer *> wide; ///< local arrays accessed several elements at a time
   bool usesShared = false;
 
@@ -32,9 +34,14 @@ public:
 
   ExprPrinter exprs;
   std::string tid; ///< the text of the linear thread index
+  /// The name of the warpgroup's number, known to the compiler as the same in a whole warp; ""
+  /// where roles are told apart by the thread index.
+  std::string warpgroup;
+  std::int64_t roleCount = 0; ///< threads of the role that is being printed, or of the block
   /// Registers that a thread has when the kernel starts: its share of what the launch bounds leave.
   std::int64_t entryRegisters = 0;
-  std::string arena; ///< the name of the pointer to the shared arena
+  std::string arena;                       ///< the name of the pointer to the shared arena
+  std::vector<std::string> tensorMapNames; ///< of facts.tensorMaps
 
   /// The statements of a block, in a scope of their own.
   void printBlock(const ir::Block &block);
@@ -56,7 +63,12 @@ private:
   void branch(const ir::IfStmt &stmt);
   void repeat(const ir::WhileStmt &stmt);
   void loop(const ir::ForStmt &stmt);
-  void role(const ir::RoleStmt &stmt);
+  /// Prints the role at `at` and, where they are told apart by warpgroup, those that follow it and
+  /// have other threads, as one chain of branches. The index of what comes behind.
+  std::size_t roles(const ir::Block &block, std::size_t at);
+  void roleBody(const ir::RoleStmt &stmt);
+  /// Whether a thread of the block is one of a role's, as C++.
+  std::string roleCondition(std::int64_t first, std::int64_t count) const;
   void barrier(const ir::BarrierStmt &stmt);
   void mbar(const ir::MbarStmt &stmt);
   void async(const ir::AsyncStmt &stmt);
@@ -76,6 +88,7 @@ private:
   std::string loadText(const ir::LoadStmt &stmt);
   std::string moveText(const ir::MoveStmt &stmt, bool &unconditional);
   std::string argument(const ir::Argument &argument);
+  const std::string &tensorMapName(const ir::TensorMap &map) const;
 
   const Options &options;
   const Dialect &dialect;
@@ -84,7 +97,7 @@ private:
   TextWriter &out;
   const BodyFacts &facts;
   SourceLine last;
-  std::int64_t roleFirst = 0;
+  std::int64_t roleFirst = 0; ///< of the role that is being printed, in the block
 };
 
 } // namespace tlc::emit

@@ -166,7 +166,7 @@ void clusterRank(Group &group, const CallNode &node, const WarpLanes &warp) {
   eachLane(warp, [&](unsigned, std::uint32_t lane) { give(group, node, lane, 0, {.i = rank}); });
 }
 
-/// Register budgets change nothing that is computed.
+/// Register budgets and prefetches change nothing that is computed.
 void nothing(Group &, const CallNode &, const WarpLanes &) {}
 
 struct Row {
@@ -220,8 +220,9 @@ constexpr Row rows[] = {
     {"gemm_tile", multiplyTile},
     {"elect_one", electOne},
     {"cluster_rank", clusterRank},
-    {"increase_registers", nothing},
-    {"decrease_registers", nothing},
+    {"tma_prefetch", nothing},
+    {"setmaxnreg_inc", nothing},
+    {"setmaxnreg_dec", nothing},
 };
 
 } // namespace
@@ -264,7 +265,8 @@ void CallNode::run(Group &group) {
       function(group, *this, warp);
     else if (atom)
       multiplyMatrix(group, *this, warp, *atom);
-    else if (!moveMatrices(group, *this, warp) && !warpGroupCall(group, *this, warp))
+    else if (!moveMatrices(group, *this, warp) && !warpGroupCall(group, *this, warp) &&
+             !copyBox(group, *this, warp))
       return group.report(ReportKind::Unsupported,
                           "the interpreter does not know @" + call->callee);
   }

@@ -27,6 +27,8 @@ bool moveMatrices(Group &group, const CallNode &node, const WarpLanes &warp);
 /// Products of warpgroups, their descriptors and what goes with them; false if the name is none of
 /// them.
 bool warpGroupCall(Group &group, const CallNode &node, const WarpLanes &warp);
+/// tma_load_2d and the like; false if the name is none of them.
+bool copyBox(Group &group, const CallNode &node, const WarpLanes &warp);
 
 /// gemm_tile: one thread's product of tiles in memory.
 void multiplyTile(Group &group, const CallNode &node, const WarpLanes &warp);

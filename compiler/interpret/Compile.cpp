@@ -191,6 +191,11 @@ std::unique_ptr<Node> Compiler::call(const CallStmt &s) {
       ref.dtype = p->element.buffer->dtype;
       if (p->access != Access::Read)
         noteStore(p->element.buffer);
+    } else if (const TensorMap *m = std::get_if<TensorMap>(&arg)) {
+      ref.element.buffer = machine.numberOf(m->tensor);
+      ref.access = m->access;
+      if (m->access != Access::Read)
+        noteStore(m->tensor);
     }
   }
   for (const Pointer &p : s.touches)

@@ -162,5 +162,7 @@ struct AsyncNode : Node {
 
 /// The barrier object at an element; null (and reported) if there is none.
 MbarState *mbarAt(Group &group, const ElementRef &e, std::uint32_t lane, BlockState &block);
+/// Bytes of asynchronous copies have arrived on it.
+void bytesArrived(MbarState &bar, std::int64_t bytes);
 
 } // namespace tlc::interpret

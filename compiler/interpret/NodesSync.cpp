@@ -183,6 +183,11 @@ void maybeComplete(MbarState &bar) {
 
 } // namespace
 
+void bytesArrived(MbarState &bar, std::int64_t bytes) {
+  bar.bytes -= bytes;
+  maybeComplete(bar);
+}
+
 void MbarNode::run(Group &group) {
   Lanes &lanes = group.lanes;
   if (op == MbarOp::Wait) {

@@ -39,12 +39,35 @@ void Reader::arguments(std::vector<Argument> &args) {
       args.emplace_back(in.lexer.next().text);
       continue;
     }
-    if (std::optional<Pointer> pointer = parsePointer(in))
+    if (std::optional<TensorMap> map = tensorMap())
+      args.emplace_back(std::move(*map));
+    else if (std::optional<Pointer> pointer = parsePointer(in))
       args.emplace_back(*pointer);
     else
       args.emplace_back(in.parseExpr());
   } while (in.take(","));
   in.expect(")");
+}
+
+/// `read map(%A box(64, 128) swizzle(128))`.
+std::optional<TensorMap> Reader::tensorMap() {
+  TensorMap map;
+  Lexer start = in.lexer;
+  bool isMemory = in.at(TokenKind::Word) &&
+                  forNamed<int>(in.lexer.next().text, accesses,
+                                [&](int i) { map.access = static_cast<Access>(i + 1); });
+  if (!isMemory || !in.take("map")) {
+    in.lexer = start;
+    return std::nullopt;
+  }
+  in.expect("(");
+  buffer(map.tensor);
+  options([&] {
+    integers("box", map.box);
+    integer("swizzle", map.swizzleBytes, 0);
+  });
+  in.expect(")");
+  return map;
 }
 
 void Reader::pointers(std::string_view name, std::vector<Pointer> &list) {

@@ -297,6 +297,12 @@ void Writer::arguments(const std::vector<Argument> &args) {
       expr(*e);
     } else if (const std::string *s = std::get_if<std::string>(&args[i])) {
       string(*s);
+    } else if (const TensorMap *m = std::get_if<TensorMap>(&args[i])) {
+      out << accesses[static_cast<std::size_t>(m->access) - 1] << " map(";
+      buffer(m->tensor);
+      integers("box", m->box);
+      integer("swizzle", m->swizzleBytes, 0);
+      out << ")";
     } else {
       pointer(std::get<Pointer>(args[i]));
     }

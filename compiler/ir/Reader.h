@@ -263,6 +263,8 @@ private:
     return *layout;
   }
 
+  /// None, and nothing read, if something else stands here.
+  std::optional<TensorMap> tensorMap();
   StmtPtr statement();
   void params();
   void scalarParams();

@@ -151,7 +151,23 @@ struct Pointer {
   Expr count;
   Access access = Access::Read;
 };
-using Argument = std::variant<Expr, Pointer, std::string>; ///< a string is a C string literal
+
+/// What the hardware that copies boxes of tensors (TMA) has to know of one: the launcher makes a
+/// descriptor of it from the tensor's address, extents and strides, and hands it to the kernel.
+/// Equal maps are one descriptor.
+struct TensorMap {
+  Buffer *tensor = nullptr;      ///< Scope::Global
+  std::vector<std::int64_t> box; ///< elements per dim of the tensor, each 1 to 256
+  std::int64_t swizzleBytes = 0; ///< 128, 64 or 32: how tiles lie in shared memory; 0: as rows
+  Access access = Access::Read;  ///< of the tensor, by the call
+
+  /// Whether the two may be one descriptor.
+  bool sameAs(const TensorMap &other) const {
+    return tensor == other.tensor && box == other.box && swizzleBytes == other.swizzleBytes;
+  }
+};
+/// A string is a C string literal.
+using Argument = std::variant<Expr, Pointer, std::string, TensorMap>;
 
 /// How many threads must reach a call together.
 enum class Collective : std::uint8_t { Thread, Warp, WarpGroup, Block };
@@ -172,6 +188,14 @@ struct CallStmt : StmtOf<StmtKind::Call> {
       false; ///< the user's: printed without namespace, may have any effect on what it is given
   bool hasEffect = false; ///< more than its pointer arguments say: must be kept and not moved
 };
+
+/// Whether the call copies a box of a tensor.
+inline bool usesTensorMap(const CallStmt &call) {
+  for (const Argument &arg : call.args)
+    if (std::holds_alternative<TensorMap>(arg))
+      return true;
+  return false;
+}
 
 // ---- Control
 // ------------------------------------------------------------------------------------------------------
@@ -269,6 +293,8 @@ struct AsyncStmt : StmtOf<StmtKind::Async> {
   AsyncKind what = AsyncKind::CpAsync;
   bool commit = false;
   std::int64_t pending = 0;
+  /// Bulk: waits only until the shared tiles have been read, so that they may be written again.
+  bool readsOnly = false;
 };
 
 enum class FenceKind : std::uint8_t { ProxyAsync, MbarInit, Wgmma, Block, Device, System };
@@ -324,7 +350,9 @@ struct CopyStmt : StmtOf<StmtKind::Copy> {
   Region source, target;
   CopyKind copyKind = CopyKind::Auto;
   bool async = false;              ///< completes only after an Async wait (or on `barrier`)
-  Element barrier;                 ///< tma_copy's mbarrier; buffer null: none
+  /// The mbarrier that a TMA load completes on, and to whose phase it adds its bytes when it is
+  /// issued; buffer null: none.
+  Element barrier;
   Expr multicast;                  ///< cluster mask; null: none
   std::int64_t coalescedWidth = 0; ///< elements; 0: free
   std::string eviction;            ///< "", "evict_first", "evict_last", "evict_normal"

@@ -241,6 +241,7 @@ template <class IO> void describe(IO &io, AsyncStmt &s) {
   io.options([&] {
     io.flag("commit", s.commit);
     io.pending("wait", s.pending, s.commit);
+    io.flag("reads_only", s.readsOnly);
   });
 }
 

@@ -56,6 +56,24 @@ void move(VerifyState &v, const MoveStmt &s) {
   v.need(s.count > 0, "the count is not positive");
 }
 
+void tensorMap(VerifyState &v, const TensorMap &m) {
+  if (!v.buffer(m.tensor, "a tensor map"))
+    return;
+  const std::string name = "the map of %" + m.tensor->name;
+  v.need(m.tensor->scope == Scope::Global, name + " is not of a global tensor");
+  if (!v.need(m.box.size() == m.tensor->rank() && !m.box.empty() && m.box.size() <= 5,
+              name + " has a box of another rank, or one that no map can have"))
+    return;
+  for (std::int64_t extent : m.box)
+    v.need(extent >= 1 && extent <= 256, name + " has a box of more than 256 elements in a dim");
+  std::int64_t bytes = storageBytes(m.tensor->dtype, m.box.back());
+  v.need(bytes % 16 == 0, name + " has rows that are no multiple of 16 bytes");
+  v.need(m.swizzleBytes == 0 || m.swizzleBytes == 32 || m.swizzleBytes == 64 ||
+             m.swizzleBytes == 128,
+         name + " has an unknown swizzle");
+  v.need(m.swizzleBytes == 0 || bytes <= m.swizzleBytes, name + " has rows wider than its swizzle");
+}
+
 void call(VerifyState &v, const CallStmt &s) {
   v.need(!s.callee.empty(), "the call has no name");
   for (const Argument &arg : s.args) {
@@ -65,6 +83,8 @@ void call(VerifyState &v, const CallStmt &s) {
       v.element(p->element, "an argument");
       if (p->count)
         v.integer(p->count, "a count");
+    } else if (const TensorMap *m = std::get_if<TensorMap>(&arg)) {
+      tensorMap(v, *m);
     }
   }
   for (const Pointer &p : s.touches) {

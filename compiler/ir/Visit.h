@@ -2,9 +2,9 @@
 // lists are made.
 //
 // A visitor has expr(Expr &), define(Expr &), element(Element &, Access), region(Region &, Access),
-// block(Block &) and whole(Buffer *&, Access). Fields come in the order in which the statement
-// reads, then writes. Elements and regions whose buffer is null are not visited; null expressions
-// are.
+// block(Block &), tensorMap(TensorMap &) and whole(Buffer *&, Access). Fields come in the order in
+// which the statement reads, then writes. Elements and regions whose buffer is null are not
+// visited; null expressions are.
 #pragma once
 
 #include "ir/Stmt.h"
@@ -19,6 +19,8 @@ template <typename V> void visitPointerArgs(CallStmt &s, V &v) {
       v.expr(*e);
     else if (auto *p = std::get_if<Pointer>(&arg))
       v.pointer(*p);
+    else if (auto *map = std::get_if<TensorMap>(&arg))
+      v.tensorMap(*map);
   }
   for (Pointer &p : s.touches)
     v.pointer(p);
@@ -227,6 +229,7 @@ template <typename Derived> struct FieldVisitor {
   void allocates(Buffer *&) {}
   void whole(Buffer *&, Access) {}
   void mentions(Buffer *&) {}
+  void tensorMap(TensorMap &map) { self().whole(map.tensor, map.access); }
   void element(Element &e, Access) {
     for (Expr &index : e.indices)
       self().expr(index);

@@ -37,10 +37,11 @@ struct DefinitionVisitor : FieldVisitor<DefinitionVisitor> {
 struct UseVisitor : FieldVisitor<UseVisitor> {
   const std::function<void(const BufferUse &)> &f;
   explicit UseVisitor(const std::function<void(const BufferUse &)> &f) : f(f) {}
-  void element(Element &e, Access access) { f({e.buffer, access, &e, nullptr, nullptr}); }
-  void region(Region &r, Access access) { f({r.buffer, access, nullptr, &r, nullptr}); }
-  void whole(Buffer *&b, Access access) { f({b, access, nullptr, nullptr, nullptr}); }
-  void pointer(Pointer &p) { f({p.element.buffer, p.access, &p.element, nullptr, &p}); }
+  void element(Element &e, Access access) { f({e.buffer, access, &e, nullptr, nullptr, nullptr}); }
+  void region(Region &r, Access access) { f({r.buffer, access, nullptr, &r, nullptr, nullptr}); }
+  void whole(Buffer *&b, Access access) { f({b, access, nullptr, nullptr, nullptr, nullptr}); }
+  void pointer(Pointer &p) { f({p.element.buffer, p.access, &p.element, nullptr, &p, nullptr}); }
+  void tensorMap(TensorMap &m) { f({m.tensor, m.access, nullptr, nullptr, nullptr, &m}); }
 };
 
 struct BufferReplacer : FieldVisitor<BufferReplacer> {

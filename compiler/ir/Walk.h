@@ -35,6 +35,7 @@ struct BufferUse {
   Element *element = nullptr;
   Region *region = nullptr;
   Pointer *pointer = nullptr; ///< set (with `element`) for call arguments
+  TensorMap *map = nullptr;   ///< set where a call uses the tensor through a map
 };
 /// Reads and writes of one statement itself, reads before writes. Atomics and accumulators are
 /// ReadWrite; Alloc is not a use.

@@ -10,6 +10,15 @@
 
 namespace tlc {
 
+std::string dimName(std::size_t dim) { return "d" + std::to_string(dim); }
+
+Sizes dimSizes(std::span<const Index> shape) {
+  Sizes sizes;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    sizes.emplace_back(dimName(d), shape[d]);
+  return sizes;
+}
+
 using namespace detail;
 
 std::optional<Layout> reshapeInputs(const Layout &l, const Sizes &shape) {

@@ -4,7 +4,14 @@
 
 #include "layout/Layout.h"
 
+#include <span>
+
 namespace tlc {
+
+/// "d0", "d1" …: how coordinates of tiles are called.
+std::string dimName(std::size_t dim);
+/// {{"d0", shape[0]}, …}.
+Sizes dimSizes(std::span<const Index> shape);
 
 /// Views the inputs (outputs) as another shape with as many elements, row-major.
 std::optional<Layout> reshapeInputs(const Layout &l, const Sizes &shape);

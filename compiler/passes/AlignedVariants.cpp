@@ -7,6 +7,9 @@
 //   launch main grid(select(%K % 8 == 0, g0, 0), g1) { assume %K % 8 == 0 ; ... }
 //   launch main_unaligned grid(select(%K % 8 == 0, 0, g0), g1) { ... }
 //
+// Tensors of a T.tma_copy, which the hardware cannot do elsewhere, get no other kernel: the
+// launcher refuses rows that lie elsewhere.
+//
 // With run-time sizes nothing is known about where rows start, so accesses could be no wider than
 // one element. Sizes that matter are multiples of 16 bytes nearly always, and a launch over an
 // empty grid is none.
@@ -35,6 +38,25 @@ class Alignment {
 public:
   explicit Alignment(const Function &function) : ranges(function) {}
 
+  /// What the launch's T.tma_copy need of their tensors, as conditions of the function.
+  std::vector<Constraint> constraints(Launch &launch) {
+    divisors.clear();
+    SourceRange range;
+    walk(launch.body, [&](Stmt &stmt) {
+      auto *copy = dynCast<CopyStmt>(&stmt);
+      if (!copy || copy->copyKind != CopyKind::Tma || !copy->async)
+        return true;
+      range = copy->range;
+      forEachUseInside(stmt);
+      return true;
+    });
+    std::vector<Constraint> needed;
+    for (auto &[id, wanted] : divisors)
+      needed.push_back({equals(floorMod(wanted.pitch, wanted.divisor), 0), wanted.text, range});
+    return needed;
+  }
+  void assume(const Constraint &constraint) { ranges.assume(constraint.condition); }
+
   /// The facts that would let the launch's global accesses be 16 bytes wide; null if all are known
   /// or none is wanted.
   Expr condition(Launch &launch) {
@@ -54,6 +76,7 @@ private:
   struct Wanted {
     Expr pitch;
     std::int64_t divisor = 1;
+    std::string text; ///< for people
   };
 
   void forEachUseInside(Stmt &stmt) {
@@ -71,17 +94,19 @@ private:
     if (divisor == 1)
       return;
     if (buffer.strides.empty()) // all outer strides are multiples of the last extent
-      return want(buffer.shape.back(), divisor);
+      return want(buffer.shape.back(), divisor, buffer);
     for (std::size_t d = 0; d + 1 < buffer.strides.size(); ++d)
-      want(buffer.strides[d], divisor);
+      want(buffer.strides[d], divisor, buffer);
   }
 
-  void want(Expr pitch, std::int64_t divisor) {
+  void want(Expr pitch, std::int64_t divisor, const Buffer &buffer) {
     if (pitch.isConstant() || ranges.divisible(pitch, divisor))
       return;
     Wanted &wanted = divisors[pitch->id];
     wanted.pitch = pitch;
     wanted.divisor = std::max(wanted.divisor, divisor);
+    wanted.text = "rows of `" + buffer.name + "` at multiples of " +
+                  std::to_string(wanted.divisor) + " elements";
   }
 
   analysis::Ranges ranges;
@@ -121,6 +146,12 @@ void alignedVariants(Function &function, PassContext &context) {
     return;
   Alignment alignment(function);
   std::vector<std::unique_ptr<Launch>> launches;
+  if (context.target.has(Feature::Tma))
+    for (auto &launch : function.launches)
+      for (Constraint &constraint : alignment.constraints(*launch)) {
+        alignment.assume(constraint);
+        function.constraints.push_back(std::move(constraint));
+      }
   for (auto &launch : function.launches) {
     Expr aligned = alignment.condition(*launch);
     if (aligned) {

@@ -6,10 +6,12 @@
 // An `if` whose condition depends on nothing but thread indices, and holds for one range of threads
 // whose bounds are multiples of the warp, is a role; a conjunction with such a condition gives a
 // role around the rest of it. Under every other condition that depends on the thread only
-// per-thread statements are legal: a collective there is an error. Stands before anybody asks how
-// many threads execute a tile op.
+// per-thread statements are legal: a collective there is an error. T.sync_threads() in a role is a
+// barrier of the role's threads, with a number of its own. Stands before anybody asks how many
+// threads execute a tile op.
 #include "analysis/Collective.h"
 #include "analysis/Uniformity.h"
+#include "passes/BarrierNumbers.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
 
@@ -75,6 +77,8 @@ public:
   void run() {
     ThreadRange all{0, launch.threadCount() + launch.extraThreads};
     block(launch.body, all);
+    BarrierNumbers numbers(launch, pass.target, pass.diagnostics);
+    nameBarriers(launch.body, nullptr, numbers);
     // Only now that roles are structure is the rest of the thread-dependent control known.
     Uniformity uniformity(launch);
     check(launch.body, uniformity);
@@ -205,6 +209,30 @@ private:
     role->count = threads.count;
     role->body = std::move(body);
     out.push_back(std::move(role));
+  }
+
+  /// The other threads of the block do not come to a barrier that stands in a role.
+  void nameBarriers(Block &b, const RoleStmt *role, BarrierNumbers &numbers) {
+    for (StmtPtr &stmt : b) {
+      auto *barrier = dynCast<BarrierStmt>(stmt.get());
+      if (barrier && role && barrier->scope == BarrierScope::Block) {
+        if (barrier->vote != Vote::None) {
+          pass.diagnostics.report(diag::CollectiveInDivergent, stmt->range, "T.syncthreads_count")
+              .label(role->range, "only the threads of this role get here");
+          continue;
+        }
+        bool warp = role->count <= pass.target.limits.warp;
+        barrier->scope = warp ? BarrierScope::Warp : BarrierScope::Named;
+        barrier->userWritten = false; // the number is not the program's
+        if (!warp) {
+          barrier->id = function.context->int32(numbers.of(*role));
+          barrier->count = function.context->int32(role->count);
+        }
+      }
+      const auto *inner = dynCast<RoleStmt>(stmt.get());
+      forEachBlock(*stmt,
+                   [&](Block &nested) { nameBarriers(nested, inner ? inner : role, numbers); });
+    }
   }
 
   void check(const Block &b, const Uniformity &uniformity) {

@@ -46,6 +46,8 @@ struct MemoryUse {
   std::optional<Layout> fixed;
   /// Reached by descriptors: the buffer must lie in panels (layout/SharedTile.h).
   bool panels = false;
+  /// Copied by tensor maps: the buffer must lie in panels that are swizzled, or else in rows.
+  bool boxes = false;
   /// The most elements of one access of a thread.
   Index vectorLimit = 1;
   bool async = false;

@@ -33,6 +33,7 @@ struct SharedTile {
   std::vector<TileAccess> accesses;
   bool plain = false;  ///< read as another dtype or shape: rows must stay rows
   bool panels = false; ///< reached by descriptors
+  bool boxes = false;  ///< copied by tensor maps
 };
 
 /// Only what the dims of the storage say; accesses through views of another shape keep the tile
@@ -56,9 +57,11 @@ void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
         tile.plain = true;
         continue;
       }
-      if (use.panels)
-        tile.panels = true;
-      else if (auto access = memoryAccess(op, use))
+      tile.panels |= use.panels;
+      tile.boxes |= use.boxes;
+      if (use.panels || use.boxes)
+        continue;
+      if (auto access = memoryAccess(op, use))
         tile.accesses.push_back({std::move(*access), use.vectorLimit, op.trips});
     }
   for (auto &buffer : graph.function->buffers)
@@ -113,10 +116,29 @@ void layoutPanels(Buffer &buffer) {
   buffer.origin = LayoutOrigin::Strict;
 }
 
+/// Tensor maps copy tiles with a swizzle, or else in rows.
+void layoutBoxes(SharedTile &tile) {
+  Buffer &buffer = *tile.buffer;
+  auto shape = buffer.constantShape();
+  unsigned bits = buffer.dtype.bits() * buffer.dtype.lanes;
+  std::optional<Index> swizzle;
+  if (shape && shape->size() > 1 && !tile.plain)
+    swizzle = buffer.layout ? panelSwizzle(*buffer.layout, dimSizes(*shape), bits)
+                            : widestPanels(dimSizes(*shape), bits);
+  buffer.alignment = std::max<Index>(buffer.alignment, panelAlignment(swizzle.value_or(0)));
+  if (!swizzle || *swizzle == 0)
+    tile.plain = true;
+  else if (!buffer.layout)
+    buffer.layout = swizzledPanels(dimSizes(*shape), bits, *swizzle),
+    buffer.origin = LayoutOrigin::Strict;
+}
+
 void layoutTile(SharedTile &tile, const Target &target) {
   Buffer &buffer = *tile.buffer;
   if (tile.panels)
     return layoutPanels(buffer);
+  if (tile.boxes)
+    layoutBoxes(tile);
   auto shape = buffer.constantShape();
   unsigned bits = buffer.dtype.bits() * buffer.dtype.lanes;
   if (buffer.layout || !shape || shape->empty())

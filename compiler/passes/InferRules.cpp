@@ -4,6 +4,7 @@
 #include "passes/InferGraph.h"
 #include "passes/Registers.h"
 
+#include "analysis/Copies.h"
 #include "ir/Walk.h"
 #include "layout/Algebra.h"
 #include "layout/Shape.h"
@@ -122,6 +123,15 @@ private:
   /// A region that is the box itself.
   void use(Region &region, Access access, bool async = false) {
     use(region.buffer, regionMap(region, op.box), access, &region, nullptr, async);
+  }
+
+  /// A tile that tensor maps copy: no thread touches it.
+  void boxes(const Region &shared) {
+    op.scheduled = false;
+    MemoryUse u;
+    u.buffer = shared.buffer;
+    u.boxes = true;
+    op.memories.push_back(std::move(u));
   }
 
   void operand(Region &region, Side side, GemmStmt &s, const GemmGrid &grid);
@@ -288,6 +298,8 @@ void Rules::copy(CopyStmt &s) {
     return;
   }
   op.box = *to;
+  if (analysis::isTmaCopy(s))
+    return boxes(s.source.buffer->storage()->scope == Scope::Shared ? s.source : s.target);
   if (s.layout)
     op.schedule = s.layout, op.origin = LayoutOrigin::User;
   IndexMap source = regionMap(s.source, *from);
@@ -315,6 +327,8 @@ void Rules::fill(FillStmt &s) {
 void Rules::atomic(AtomicTileStmt &s) {
   if (!setBox(s.target))
     return;
+  if (s.useTma)
+    return boxes(s.source);
   if (s.layout)
     op.schedule = s.layout, op.origin = LayoutOrigin::User;
   if (s.source.buffer)

@@ -17,6 +17,7 @@
 // Why here: after plan-shared, since buffers that share bytes conflict; last of all passes that
 // move or add accesses. CPU targets have no threads any more that could wait for each other.
 #include "ir/Walk.h"
+#include "passes/BarrierNumbers.h"
 #include "passes/Pass.h"
 #include "passes/SyncAnalysis.h"
 
@@ -34,7 +35,8 @@ constexpr std::size_t maxCandidates = 48;
 class SyncInserter {
 public:
   SyncInserter(Function &function, Launch &launch, PassContext &pass)
-      : function(function), launch(launch), pass(pass), analysis(function, launch) {}
+      : function(function), launch(launch), pass(pass), analysis(function, launch),
+        numbers(launch, pass.target, pass.diagnostics) {}
 
   void run() {
     SyncPoints points;
@@ -130,39 +132,16 @@ private:
       return result;
     }
     result->scope = BarrierScope::Named;
-    result->id = function.context->int32(barrierOf(*point.role));
+    result->id = function.context->int32(numbers.of(*point.role));
     result->count = function.context->int32(threads);
     return result;
-  }
-
-  /// Barrier 0 is the whole block's; ids that the program uses itself are left to it.
-  std::int64_t barrierOf(const RoleStmt &role) {
-    auto found = ids.find(&role);
-    if (found != ids.end())
-      return found->second;
-    if (ids.empty())
-      walk(std::as_const(launch.body), [&](const Stmt &stmt) {
-        const auto *named = dynCast<BarrierStmt>(&stmt);
-        if (named && named->scope == BarrierScope::Named && named->id && named->id.constant())
-          used.insert(*named->id.constant());
-        return true;
-      });
-    std::int64_t id = 1;
-    while (used.count(id))
-      ++id;
-    used.insert(id);
-    if (id >= pass.target.limits.namedBarriers)
-      pass.diagnostics.report(diag::NoNamedBarrier, role.range, pass.target.name,
-                              pass.target.limits.namedBarriers);
-    return ids[&role] = id;
   }
 
   Function &function;
   Launch &launch;
   PassContext &pass;
   SyncAnalysis analysis;
-  std::map<const RoleStmt *, std::int64_t> ids;
-  std::unordered_set<std::int64_t> used;
+  BarrierNumbers numbers;
 };
 
 } // namespace

@@ -14,15 +14,6 @@ namespace tlc::passes {
 
 using namespace ir;
 
-std::string dimName(std::size_t dim) { return "d" + std::to_string(dim); }
-
-Sizes dimSizes(std::span<const Index> shape) {
-  Sizes sizes;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    sizes.emplace_back(dimName(d), shape[d]);
-  return sizes;
-}
-
 Layout withDimOutputs(Layout l) {
   for (std::size_t d = 0; d < l.outputs.size(); ++d)
     l.outputs[d].name = dimName(d);

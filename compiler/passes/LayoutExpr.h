@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ir/Buffer.h"
-#include "layout/Layout.h"
+#include "layout/Shape.h"
 
 #include <optional>
 #include <span>
@@ -11,10 +11,6 @@
 
 namespace tlc::passes {
 
-/// "d0", "d1" …: how tile coordinates are called in layouts.
-std::string dimName(std::size_t dim);
-/// {{"d0", shape[0]}, …}.
-Sizes dimSizes(std::span<const Index> shape);
 /// The outputs (inputs) renamed to d0, d1 … in their order.
 Layout withDimOutputs(Layout l);
 Layout withDimInputs(Layout l);

@@ -23,21 +23,57 @@ bool inArena(const Buffer &buffer) {
   return buffer.scope == Scope::Shared || buffer.scope == Scope::Barrier;
 }
 
-/// Numbers statements in program order and notes where each buffer is used.
+/// Numbers statements in program order and notes where each buffer is used. Roles of a block run at
+/// the same time: what one of them uses lives from the first to the last of them. Barrier objects,
+/// and tiles that tensor maps may still read, live to the end.
 class Lives {
 public:
   explicit Lives(std::vector<ArenaSlot> &slots) : slots(slots) {}
 
-  void visit(Block &block) {
-    for (StmtPtr &stmt : block)
-      visit(*stmt);
+  void visit(Launch &launch) {
+    visit(launch.body);
+    for (Buffer *buffer : beingRead)
+      note(*buffer, position, position);
+    for (ArenaSlot &slot : slots)
+      if (slot.buffer->scope == Scope::Barrier && slot.first >= 0)
+        extend(slot, 0, position);
   }
 
 private:
-  struct Loop {
+  /// Statements for all of which a buffer lives that is used in them: in a loop, if it was
+  /// allocated before; in roles, always.
+  struct Span {
     std::int64_t begin;
-    std::vector<Buffer *> outside; ///< used inside, allocated before: they live for the whole loop
+    bool roles;
+    std::vector<Buffer *> buffers;
   };
+
+  void visit(Block &block) {
+    std::size_t end = 0; // of the roles that run at the same time
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      if (i >= end && isa<RoleStmt>(*block[i])) {
+        end = endOfRoles(block, i);
+        open.push_back({position, true, {}});
+      }
+      visit(*block[i]);
+      if (i + 1 == end)
+        close();
+    }
+  }
+
+  /// Behind the last role that may run at the same time as the one at `first`.
+  static std::size_t endOfRoles(const Block &block, std::size_t first) {
+    std::size_t end = first + 1;
+    for (std::size_t i = end; i < block.size(); ++i) {
+      const auto *barrier = dynCast<BarrierStmt>(block[i].get());
+      if (barrier && barrier->mode == BarrierMode::Both && barrier->scope != BarrierScope::Named &&
+          barrier->scope != BarrierScope::Warp)
+        break;
+      if (isa<RoleStmt>(*block[i]))
+        end = i + 1;
+    }
+    return end;
+  }
 
   void visit(Stmt &stmt) {
     std::int64_t here = position++;
@@ -54,12 +90,28 @@ private:
     forEachUse(stmt, [&](const BufferUse &use) {
       note(*use.buffer->storage(), stmt.op ? opBegin : here, here);
     });
+    asynchronousReads(stmt, here);
     bool loops = isa<ForStmt>(stmt) || isa<WhileStmt>(stmt);
     if (loops)
-      open.push_back({here, {}});
+      open.push_back({here, false, {}});
     forEachBlock(stmt, [&](Block &inner) { visit(inner); });
     if (loops)
       close();
+  }
+
+  /// Tensor maps read a tile that they store until the program waits for it.
+  void asynchronousReads(const Stmt &stmt, std::int64_t here) {
+    if (const auto *async = dynCast<AsyncStmt>(&stmt);
+        async && async->what == AsyncKind::Bulk && !async->commit && async->pending == 0) {
+      for (Buffer *buffer : beingRead)
+        note(*buffer, here, here);
+      beingRead.clear();
+    }
+    if (const auto *call = dynCast<CallStmt>(&stmt); call && usesTensorMap(*call))
+      forEachUse(stmt, [&](const BufferUse &use) {
+        if (use.pointer && use.access == Access::Read)
+          beingRead.push_back(use.buffer->storage());
+      });
   }
 
   void allocate(Buffer &buffer) {
@@ -77,15 +129,16 @@ private:
     if (found == index.end())
       return;
     extend(slots[found->second], first, last);
-    for (std::size_t level = depth[&buffer]; level < open.size(); ++level)
-      open[level].outside.push_back(&buffer);
+    for (std::size_t level = 0; level < open.size(); ++level)
+      if (open[level].roles || level >= depth[&buffer])
+        open[level].buffers.push_back(&buffer);
   }
 
   void close() {
-    Loop loop = std::move(open.back());
+    Span span = std::move(open.back());
     open.pop_back();
-    for (Buffer *buffer : loop.outside)
-      extend(slots[index.at(buffer)], loop.begin, position - 1);
+    for (Buffer *buffer : span.buffers)
+      extend(slots[index.at(buffer)], span.begin, position - 1);
   }
 
   static void extend(ArenaSlot &slot, std::int64_t first, std::int64_t last) {
@@ -96,7 +149,8 @@ private:
   std::vector<ArenaSlot> &slots;
   std::unordered_map<const Buffer *, std::size_t> index;
   std::unordered_map<const Buffer *, std::size_t> depth; ///< loops around the allocation
-  std::vector<Loop> open;
+  std::vector<Span> open;
+  std::vector<Buffer *> beingRead; ///< by copies that were not waited for
   std::int64_t position = 0;
   std::uint32_t op = 0;     ///< the elementwise op that the last statement of one belonged to
   std::int64_t opBegin = 0; ///< where that began
@@ -145,7 +199,7 @@ std::int64_t versionBytes(const Buffer &buffer) {
 
 ArenaPlan planArena(Launch &launch) {
   ArenaPlan plan;
-  Lives(plan.slots).visit(launch.body);
+  Lives(plan.slots).visit(launch);
   std::erase_if(plan.slots, [](const ArenaSlot &slot) { return slot.first < 0; }); // never used
   for (ArenaSlot &slot : plan.slots) {
     slot.alignment = alignmentOf(*slot.buffer);

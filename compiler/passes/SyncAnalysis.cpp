@@ -11,6 +11,15 @@ using analysis::Address;
 using analysis::Interval;
 using analysis::Ranges;
 
+namespace {
+
+bool byTensorMap(const Stmt &stmt) {
+  const auto *call = dynCast<CallStmt>(&stmt);
+  return call && usesTensorMap(*call);
+}
+
+} // namespace
+
 SyncAnalysis::SyncAnalysis(Function &function, Launch &launch)
     : function(function), launch(launch), uniformity(launch), threads(launch, uniformity) {
   std::unordered_set<const Buffer *> read, written;
@@ -378,6 +387,10 @@ void SyncAnalysis::visitAccesses(const Stmt &stmt, State &state) {
       i = 0;
     }
   for (const Address &address : list) {
+    // What tensor maps write is complete when a barrier object says so; a barrier of threads would
+    // not help.
+    if (address.writes && byTensorMap(stmt))
+      continue;
     Pending entry;
     entry.origin = &stmt;
     entry.flight = address.async ? Flight::Open : Flight::Done;
@@ -397,6 +410,11 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
   if (op && pending.address.stmt->op == op && (!pending.carriedBy || pending.carriedBy->op == op))
     return false;
   const RoleStmt *role = roles.empty() ? nullptr : roles.back();
+  // One thread, or the thread that issues both: in its own order.
+  if (role && pending.role == role && role->count == 1)
+    return false;
+  if (byTensorMap(*pending.address.stmt) && byTensorMap(*address.stmt))
+    return false;
   // Between roles the program synchronises itself.
   if (pending.role && role && pending.role != role && !contains(*pending.role, *role) &&
       !contains(*role, *pending.role))

@@ -70,6 +70,46 @@ TLC_HOST tlc_status tensor_map(CUtensorMap *map, int dtype, int rank, void *base
   return result == CUDA_SUCCESS ? TLC_OK : tensor_map_failed("not encodable", int(result));
 }
 
+//@ make_tensor_map
+// `tensor_map` of a tensor as a launcher has it, outermost dimension first: elements of `bytes`
+// bytes, `strides` counts them, the last one is 1. A tensor without elements gets a map of one, of
+// which no kernel copies anything. Where rows are whole lines of 256 bytes a miss fetches those.
+template <int Rank>
+inline tlc_status make_tensor_map(const char *function, CUtensorMap *map,
+                                  CUtensorMapDataType dtype, int bytes, const void *base,
+                                  const int64_t (&shape)[Rank], const int64_t (&strides)[Rank],
+                                  const uint32_t (&box)[Rank], int swizzle) {
+  uint64_t dims[5], pitches[5];
+  uint32_t inner[5];
+  int promotion = 256;
+  bool empty = false;
+  for (int d = 0; d < Rank; ++d)
+    empty = empty || shape[d] <= 0;
+  for (int d = 0; d < Rank; ++d) {
+    const int from = Rank - 1 - d;
+    dims[d] = empty ? 1 : uint64_t(shape[from]);
+    inner[d] = box[from];
+    if (d == 0)
+      continue;
+    const int64_t pitch = empty || shape[from] == 1 ? 256 : strides[from] * bytes;
+    if (pitch < 0 || pitch % 16 != 0)
+      return fail(TLC_ERR_ALIGNMENT,
+                  "%s: rows of a tensor lie %lld bytes apart, which is no multiple of 16", function,
+                  (long long)pitch);
+    pitches[d - 1] = uint64_t(pitch);
+    if (pitch % 256 != 0)
+      promotion = 128;
+  }
+  return tensor_map(map, dtype, Rank, const_cast<void *>(base), dims, pitches, inner, swizzle,
+                    promotion);
+}
+
+//@ has_blocks
+// Whether a launch over this grid starts anything.
+TLC_HOST bool has_blocks(const int64_t (&grid)[3]) {
+  return grid[0] > 0 && grid[1] > 0 && grid[2] > 0;
+}
+
 //@ tensor_map_im2col
 // The same for convolutions, over {channel, w, (h, (d,)) n}: a copy takes `pixels` pixels with
 // `channels` channels each. The base pixels run from `lower` to `upper` (corners of the padded

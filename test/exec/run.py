@@ -110,6 +110,7 @@ PROGRAMS = [
     Program("softmax_included", [SAMPLES / "softmax/kernel.tl"], SAMPLES / "softmax/main.cpp",
             flags=("--runtime=include",)),
     own("warpgroups", target="sm90"),
+    own("boxes", target="sm90"),
     Difference("sharing"),
     Difference("loops"),
     Difference("narrow"),

@@ -97,9 +97,9 @@ TEST_CASE("asynchronous matrix products") {
 TEST_CASE("fences, registers, clusters") {
   has(irOf("T.fence_proxy_async()"), "fence proxy");
   has(irOf("T.ptx_fence_barrier_init()"), "fence mbar_init");
-  has(irOf("T.inc_max_nreg(240)"), "increase_registers<240>");
-  has(irOf("T.dec_max_nreg(24)"), "decrease_registers<24>");
-  has(irOf("T.set_max_nreg(24, 0)"), "decrease_registers<24>");
+  has(irOf("T.inc_max_nreg(240)"), "setmaxnreg_inc<240>");
+  has(irOf("T.dec_max_nreg(24)"), "setmaxnreg_dec<24>");
+  has(irOf("T.set_max_nreg(24, 0)"), "setmaxnreg_dec<24>");
   CHECK(refused("T.inc_max_nreg(241)") == "TL1510 241");
   has(irOf("T.cluster_sync()\nT.cluster_arrive()\nT.cluster_wait()"), "barrier cluster");
   has(irOf("T.cluster_arrive_relaxed()"), "barrier cluster");
