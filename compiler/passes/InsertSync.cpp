@@ -99,6 +99,9 @@ private:
                      [](const auto &a, const auto &b) { return a.place.index > b.place.index; });
     for (auto &[place, point, fence] : places) {
       auto at = place.block->begin() + static_cast<std::ptrdiff_t>(place.index);
+      // A fence of registers stands right before the products that it is for.
+      while (at != place.block->begin() && isRegisterFence(**std::prev(at)))
+        --at;
       SourceRange range = (*at)->range;
       Block made;
       if (point && point->drain) {
@@ -120,6 +123,11 @@ private:
       place.block->insert(at, std::make_move_iterator(made.begin()),
                           std::make_move_iterator(made.end()));
     }
+  }
+
+  static bool isRegisterFence(const Stmt &stmt) {
+    const auto *fence = dynCast<FenceStmt>(&stmt);
+    return fence && fence->what == FenceKind::Wgmma;
   }
 
   StmtPtr barrier(const SyncPoint &point, SourceRange range) {

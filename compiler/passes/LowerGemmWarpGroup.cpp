@@ -430,12 +430,13 @@ void lowerWarpGroupGemm(const GemmContext &g, WarpGroupCode &code) {
 }
 
 void finishWarpGroups(Function &function, const WarpGroupCode &code) {
-  for (auto &launch : function.launches) {
-    if (!code.groups.empty())
+  // Statements are known by their addresses, so those that are made come before any is dropped.
+  if (!code.groups.empty())
+    for (auto &launch : function.launches)
       WaitPinner(function, code).visitRole(launch->body);
-    if (!code.values.empty())
+  if (!code.values.empty())
+    for (auto &launch : function.launches)
       ValueHoister(code.values).visit(launch->body);
-  }
 }
 
 } // namespace tlc::passes
