@@ -5,6 +5,7 @@
 #include "driver/run/Call.h"
 #include "driver/run/Counts.h"
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -16,8 +17,10 @@ struct Outcome {
   std::vector<LineCounts> counts;          ///< if asked for
 };
 
+enum class Prints : std::uint8_t { Shown, Hidden }; ///< of T.print
+
 /// Interprets the call's function. Faults are reported; nothing if it did not get to its end.
-std::optional<Outcome> interpretCall(Session &session, const Call &call);
+std::optional<Outcome> interpretCall(Session &session, const Call &call, Prints prints);
 
 /// Emits the kernels of `unit`, whose passes have run, compiles them with a host program for the
 /// call and runs that: on the emulator if the unit's target is a GPU. Faults are reported.

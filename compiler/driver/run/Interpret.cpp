@@ -32,7 +32,7 @@ std::vector<LineCounts> byLine(const SourceManager &sources,
 
 } // namespace
 
-std::optional<Outcome> interpretCall(Session &session, const Call &call) {
+std::optional<Outcome> interpretCall(Session &session, const Call &call, Prints prints) {
   session.step = "interpreting";
   Outcome outcome;
   for (const CallArgument &a : call.arguments)
@@ -50,7 +50,8 @@ std::optional<Outcome> interpretCall(Session &session, const Call &call) {
   interpret::Options settings;
   settings.counts = wantsCounts(session.options.run);
   interpret::Result result = interpret::run(*call.function, arguments, call.dims(), settings);
-  std::cout << result.printed << std::flush;
+  if (prints == Prints::Shown)
+    std::cout << result.printed << std::flush;
   for (const interpret::Report &report : result.reports)
     session.diagnostics.report(diag::RunFault, report.range, interpret::reportName(report.kind),
                                report.message);

@@ -3,6 +3,7 @@
 #include "driver/run/Results.h"
 #include "support/Check.h"
 
+#include <algorithm>
 #include <iostream>
 
 namespace tlc {
@@ -27,6 +28,12 @@ const Target *chooseTarget(Session &session, bool interprets) {
     return nullptr;
   }
   const Target *target = targets.front();
+  if (!target->isGpu() && wantsCounts(session.options.run)) {
+    session.diagnostics.report(diag::BadCommandLine, {},
+                               "nothing is counted on the CPU: --counts is for --emulate and "
+                               "--target=interpret");
+    return nullptr;
+  }
   if (target->isGpu() == session.options.run.emulate)
     return target;
   if (target->isGpu())
@@ -48,12 +55,18 @@ CompiledUnit readKernels(Session &session, const Target &target) {
 
 bool chooseKernel(Session &session, CompiledUnit &unit) {
   const std::vector<std::string> &wanted = session.options.kernels;
-  // The text form knows no --kernel of its own.
-  if (!wanted.empty() && unit.functions.size() > 1)
+  std::string names;
+  // Of the text form everything was read.
+  bool isChosen = wanted.size() == 1 && session.options.sources.front().ends_with(".tlir");
+  if (isChosen && std::none_of(unit.functions.begin(), unit.functions.end(),
+                               [&](const auto &f) { return f->name == wanted.front(); })) {
+    session.diagnostics.report(diag::UnknownKernel, {}, wanted.front(), "");
+    return false;
+  }
+  if (isChosen)
     std::erase_if(unit.functions, [&](const auto &f) { return f->name != wanted.front(); });
   if (unit.functions.size() == 1)
     return true;
-  std::string names;
   for (const auto &function : unit.functions)
     names += (names.empty() ? "" : ", ") + function->name;
   session.diagnostics
@@ -83,7 +96,7 @@ void runCall(Session &session, CompiledUnit &unit, bool interprets) {
   if (session.diagnostics.hasErrors())
     return;
   std::optional<Outcome> outcome =
-      interprets ? interpretCall(session, *call) : executeCall(session, *call, unit);
+      interprets ? interpretCall(session, *call, Prints::Shown) : executeCall(session, *call, unit);
   if (!outcome)
     return;
   std::cout << summary(*call, *outcome);
@@ -92,7 +105,7 @@ void runCall(Session &session, CompiledUnit &unit, bool interprets) {
   writeResults(session, *call, *outcome);
   if (!session.options.run.compare || interprets)
     return;
-  if (std::optional<Outcome> expected = interpretCall(session, *call))
+  if (std::optional<Outcome> expected = interpretCall(session, *call, Prints::Hidden))
     std::cout << compareResults(session, *call, *expected, *outcome);
 }
 
