@@ -198,8 +198,9 @@ void addRunOptions(CLI::App &app, RunOptions &run) {
   app.add_flag("--compare", run.compare,
                "hold the result against the interpreter's on the same inputs (--compare)")
       ->group(group);
-  app.add_option("--tolerance", run.tolerance,
-                 "allowed difference, times 1 + |expected|; else by dtype (--tolerance=1e-3)")
+  app.add_option(
+         "--tolerance", run.tolerance,
+         "allowed difference, times 1 + the largest number; else by dtype (--tolerance=1e-3)")
       ->group(group);
   app.add_flag("--counts", run.counts,
                "what each line of the source did: bytes, bank conflicts, products, barriers "

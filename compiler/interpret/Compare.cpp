@@ -54,7 +54,8 @@ double tolerance(DType dtype) {
              : 0;
 }
 
-Disagreement disagreement(const Tensor &expected, const Tensor &got, double tolerance) {
+Disagreement disagreement(const Tensor &expected, const Tensor &got, double absolute,
+                          double relative) {
   Disagreement out;
   for (std::int64_t i = 0; i < expected.count(); ++i) {
     double a = expected.at(i), b = got.at(i);
@@ -64,8 +65,8 @@ Disagreement disagreement(const Tensor &expected, const Tensor &got, double tole
                                          : expected.integer(i) == got.integer(i);
     if (bothNumbers)
       out.largest = std::max(out.largest, std::fabs(a - b));
-    if (same ||
-        (tolerance > 0 && bothNumbers && std::fabs(a - b) <= tolerance * (1 + std::fabs(a))))
+    double allowed = absolute + relative * std::fabs(a);
+    if (same || (bothNumbers && allowed > 0 && std::fabs(a - b) <= allowed))
       continue;
     if (out.count++ == 0)
       out.first = i;
@@ -77,8 +78,9 @@ namespace {
 
 std::string difference(const std::string &name, const Tensor &expected, const Tensor &got,
                        double allowed) {
-  Disagreement wrong =
-      disagreement(expected, got, allowed < 0 ? tolerance(expected.dtype) : allowed);
+  if (allowed < 0)
+    allowed = tolerance(expected.dtype);
+  Disagreement wrong = disagreement(expected, got, allowed, allowed);
   if (wrong.count == 0)
     return "";
   std::string index;

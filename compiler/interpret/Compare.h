@@ -38,11 +38,12 @@ double tolerance(DType dtype);
 
 /// Where two tensors of one dtype and shape differ. NaN equals NaN.
 struct Disagreement {
-  std::int64_t count = 0; ///< elements further apart than `tolerance * (1 + |expected|)`
+  std::int64_t count = 0; ///< elements further apart than `absolute + relative * |expected|`
   std::int64_t first = 0; ///< row-major index of the first of them
   double largest = 0;     ///< difference of any two elements that are both finite
 };
-Disagreement disagreement(const Tensor &expected, const Tensor &got, double tolerance);
+Disagreement disagreement(const Tensor &expected, const Tensor &got, double absolute,
+                          double relative);
 
 /// Runs both and compares all tensors, and workspaces not. Empty if they agree and nothing is
 /// reported; else the reports or the first difference of each tensor, for people.

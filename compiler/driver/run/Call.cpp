@@ -281,8 +281,9 @@ private:
         if (a.isTensor() && param.kind == emit::ParamKind::Size &&
             std::count(a.param.buffer->shape.begin(), a.param.buffer->shape.end(), param.var)) {
           std::string example;
-          for (std::size_t d = 0; d < a.param.buffer->shape.size(); ++d)
-            example += (d ? "x1000" : "1000");
+          for (ir::Expr extent : a.param.buffer->shape)
+            example +=
+                (example.empty() ? "" : "x") + std::to_string(extent.constant().value_or(1000));
           help += ", or --shape " + a.param.name + "=" + example + " for its " + a.param.shape;
           break;
         }

@@ -36,3 +36,22 @@ TEST_CASE("equal functions compare equal, others do not") {
   options.tolerance = 0;
   CHECK(compare(*one.function, *other.function, options).empty());
 }
+
+TEST_CASE("tensors disagree by more than what is allowed, wide integers by a unit") {
+  Tensor a(DType(Scalar::Int64), {2, 2}), b(DType(Scalar::Int64), {2, 2});
+  a.setInteger(2, (std::int64_t{1} << 60) + 1);
+  b.setInteger(2, std::int64_t{1} << 60);
+  Disagreement wide = disagreement(a, b, 0, 0);
+  CHECK(wide.count == 1);
+  CHECK(wide.first == 2);
+
+  Tensor x(DType(Scalar::Float32), {3}), y(DType(Scalar::Float32), {3});
+  x.set(0, 100), y.set(0, 101);
+  x.set(1, NAN), y.set(1, NAN);
+  x.set(2, INFINITY), y.set(2, 1);
+  CHECK(disagreement(x, y, 1, 0).count == 1);
+  CHECK(disagreement(x, y, 0, 0.01).count == 1);
+  CHECK(disagreement(x, y, 0.5, 0.004).count == 2);
+  CHECK(disagreement(x, y, 0.5, 0.004).first == 0);
+  CHECK(disagreement(x, y, 0, 0).largest == 1);
+}
