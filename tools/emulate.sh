@@ -19,7 +19,7 @@ include=$emulate/include
 kernel="-std=c++20 -g1 $tsan -ffp-contract=off -Wno-unknown-pragmas"
 
 # ---- the library and the precompiled header, once for each state of the sources
-key=$({ "$CXX" --version; cat "$0" "$emulate"/*/*.h "$emulate"/core/*.cpp "$emulate"/include/emu/*.h \
+key=$({ "$CXX" --version; cat "$0" "$emulate"/*/*.h "$emulate"/device/*.def "$emulate"/core/*.cpp "$emulate"/include/emu/*.h \
   "$root"/runtime/cuda/*.cuh "$root"/runtime/portable/*.h; echo "$emulate"; } | cksum | tr ' ' -)
 cache=${TLC_EMULATE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tlc}/emulate-$key
 
