@@ -134,6 +134,11 @@ def case_installed(work, tlc, build):
     run("cmake", "-S", HERE / "second", "-B", work / "second", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={library}")
     run("cmake", "--build", work / "second", "-j2")
     require("factor 2" in run(work / "second/second"), "wrong result from the installed library")
+    # An installed tlc brings the emulator along.
+    os.environ["TLC_EMULATE_CACHE"] = str(work / "cache")
+    out = run(prefix / "bin/tlc", "run", work / "source/scale.tl", "-I", work / "source/shared code", "--target=sm80",
+              "--emulate", "n=300", "--compare")
+    require("agrees with the interpreter" in out, "wrong result on the emulator", out)
 
 
 def case_subdirectory(work, tlc, build):
