@@ -198,7 +198,8 @@ std::size_t StmtPrinter::roles(const Block &block, std::size_t at) {
                  });
     if (!apart || (!chain.empty() && warpgroup.empty()))
       break;
-    locate(*role);
+    if (chain.empty())
+      locate(*role);
     threads += role->count;
     bool rest = !chain.empty() && threads == roleCount;
     std::string condition = "if (" + roleCondition(roleFirst + role->first, role->count) + ") {";

@@ -97,12 +97,14 @@ bool sameElement(const Element &a, const Element &b) {
 /// the first is in `members`.
 class LoadGroups {
 public:
-  LoadGroups(const Launch &launch, const Target &target) {
+  LoadGroups(const Launch &launch, const Target &target)
+      : blocks(launch.cluster[0] * launch.cluster[1] * launch.cluster[2]) {
     read(launch.body, target.collectiveThreads(launch.threadCount()));
   }
 
   std::unordered_map<const Stmt *, LoadGroup> byFirst;
   std::unordered_set<const Stmt *> members;
+  const std::int64_t blocks; ///< of a cluster
 
 private:
   void read(const Block &block, Index threads) {
@@ -150,7 +152,7 @@ public:
       if (launch.members.count(stmt.get()))
         return true;
       if (auto group = launch.byFirst.find(stmt.get()); group != launch.byFirst.end()) {
-        load(b, threads, group->second);
+        load(b, threads, group->second, launch.blocks);
         return true;
       }
     }
@@ -228,7 +230,7 @@ private:
     return what + "_" + std::to_string(global.buffer->rank()) + "d";
   }
 
-  void load(Builder &b, const RoleThreads &threads, const LoadGroup &group) {
+  void load(Builder &b, const RoleThreads &threads, const LoadGroup &group, std::int64_t blocks) {
     byOne(b, threads, [&] {
       auto &expect = b.add<MbarStmt>();
       expect.op = group.arrival ? MbarOp::ArriveExpect : MbarOp::Expect;
@@ -236,12 +238,12 @@ private:
       expect.value = context.int32(group.bytes());
       for (const CopyStmt *copy : group.copies) {
         b.range = copy->range;
-        load(b, *copy, cuts.at(copy));
+        load(b, *copy, cuts.at(copy), blocks);
       }
     });
   }
 
-  void load(Builder &b, const CopyStmt &copy, const TensorBoxes &boxes) {
+  void load(Builder &b, const CopyStmt &copy, const TensorBoxes &boxes, std::int64_t blocks) {
     if (!copy.multicast)
       return loadBoxes(b, copy, boxes, {});
     // The first block of the mask loads for all of them, the others of the cluster for themselves.
@@ -252,6 +254,8 @@ private:
     IfStmt &branch = b.when(equals(ask.result, std::countr_zero(mask)), [&] {
       loadBoxes(b, copy, boxes, context.integer(Scalar::UInt16, *copy.multicast.constant()));
     });
+    if (std::countr_one(mask) >= blocks)
+      return;
     Expr all = context.int32(static_cast<std::int64_t>(mask));
     Expr outside =
         equals(context.binary(BinaryOp::And, context.binary(BinaryOp::Shr, all, ask.result),
@@ -390,9 +394,10 @@ void addPrologue(Function &function, Launch &launch) {
   }
   if (!inits.empty())
     b.barrier().scope = hasCluster(launch) ? BarrierScope::Cluster : BarrierScope::Block;
-  moveTo(prologue, launch.body);
   // No block may be gone while another one can still reach its memory.
-  if (hasCluster(launch) && reachesOthers(launch))
+  bool staysForOthers = hasCluster(launch) && reachesOthers(launch);
+  moveTo(prologue, launch.body);
+  if (staysForOthers)
     b.barrier().scope = BarrierScope::Cluster;
   launch.body = std::move(prologue);
 }

@@ -76,6 +76,18 @@ bool products() {
   return false;
 }
 
+bool clusters(int64_t n) {
+  auto x = exec::numbers<float>(n * 64);
+  sample::Buffer<float> X(x), Y(exec::unset<float>(2 * n * 64));
+  SAMPLE_CALL(pairs, X.data(), Y.data(), n, nullptr, 0, nullptr);
+  sample::synchronize();
+  auto y = Y.download();
+  sample::Comparison both("pairs", 1e-9, 0);
+  for (int64_t i = 0; i < 2 * n * 64; ++i)
+    both.add(y[i], x[i % (n * 64)]);
+  return both.report();
+}
+
 bool additions(int64_t n) {
   auto x = exec::numbers<float>(n * 32);
   sample::Buffer<float> X(x), S(std::vector<float>(16 * 32));
@@ -118,6 +130,7 @@ int main() {
   for (int64_t n : {1, 3}) {
     good = manyDims(n) && good;
     good = reversed(n) && good;
+    good = clusters(n * 20) && good;
   }
   good = products() && good;
   // A tensor without rows: nothing is started, and no map is made.
