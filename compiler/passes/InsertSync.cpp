@@ -12,7 +12,7 @@
 // in a pipelined main loop is what remains. In a role the barrier is one of the role's threads.
 // Barriers of the program count; with disableThreadStorageSync none is added. What threads write by
 // ordinary stores and warpgroup products read by descriptor also needs a fence of the writers in
-// front of the barrier.
+// front of the barrier, whoever put that there.
 //
 // Why here: after plan-shared, since buffers that share bytes conflict; last of all passes that
 // move or add accesses. CPU targets have no threads any more that could wait for each other.
@@ -46,7 +46,20 @@ public:
     if (!analysis.unplaceable.empty())
       return;
     reduce(points);
-    insert(points);
+    if (analysis.readsByDescriptor())
+      analysis.sufficient(points); // to know where fences belong
+    insert(points, analysis.fences);
+  }
+
+  /// Only the fences in front of the program's own barriers.
+  void runFences() {
+    if (!analysis.readsByDescriptor())
+      return;
+    SyncPoints missing;
+    analysis.complete(missing);
+    std::unordered_set<const Stmt *> fences = analysis.fences;
+    std::erase_if(fences, [](const Stmt *stmt) { return !isa<BarrierStmt>(*stmt); });
+    insert({}, fences);
   }
 
 private:
@@ -81,9 +94,7 @@ private:
     }
   }
 
-  void insert(const SyncPoints &points) {
-    if (analysis.readsByDescriptor())
-      analysis.sufficient(points); // to know where fences belong
+  void insert(const SyncPoints &points, std::unordered_set<const Stmt *> fences) {
     struct Insertion {
       Place place;
       std::optional<SyncPoint> point; ///< none: only a fence
@@ -92,8 +103,8 @@ private:
     // From behind, so that places stay right.
     std::vector<Insertion> places;
     for (auto &[stmt, point] : points)
-      places.push_back({analysis.placeOf(*stmt), point, analysis.fences.erase(stmt) > 0});
-    for (const Stmt *barrier : analysis.fences)
+      places.push_back({analysis.placeOf(*stmt), point, fences.erase(stmt) > 0});
+    for (const Stmt *barrier : fences)
       places.push_back({analysis.placeOf(*barrier), std::nullopt, true});
     std::stable_sort(places.begin(), places.end(),
                      [](const auto &a, const auto &b) { return a.place.index > b.place.index; });
@@ -155,10 +166,15 @@ private:
 } // namespace
 
 void insertSync(Function &function, PassContext &context) {
-  if (!context.target.isGpu() || function.options.disableThreadStorageSync)
+  if (!context.target.isGpu())
     return;
-  for (auto &launch : function.launches)
-    SyncInserter(function, *launch, context).run();
+  for (auto &launch : function.launches) {
+    SyncInserter inserter(function, *launch, context);
+    if (function.options.disableThreadStorageSync)
+      inserter.runFences();
+    else
+      inserter.run();
+  }
 }
 
 } // namespace tlc::passes

@@ -13,7 +13,8 @@
 //   step
 //
 // Operands are loaded one step ahead of their use, so that loads overlap with multiplications.
-// Scalar atoms become loops over each thread's block of the result.
+// Scalar atoms become loops over each thread's block of the result; products of warpgroups read
+// shared memory themselves (LowerGemmWarpGroup.cpp).
 //
 // Before lower-addresses, which turns fragments into register arrays.
 #include "passes/LowerGemm.h"

@@ -7,7 +7,8 @@
 // everything. The grid is the one with the least time per step along k, of the multiplications and
 // of what all warps read from shared memory, among those that the policy admits. Operands that no
 // atom can use where they are move: accumulators in shared memory get a fragment, fragment operands
-// of scalar atoms get a shared tile.
+// of scalar atoms get a shared tile. Warpgroup products overwrite their accumulators where zeros
+// are put there just before.
 //
 // Before plan, which counts instructions and registers, and before infer-layouts, for which atoms
 // are the strict part.

@@ -155,7 +155,7 @@ bool warpGroupFits(const Function &function, const GemmStmt &gemm, const Atom &a
                    const GemmShape &shape, Index warpsM, Index warpsN) {
   if (shape.m % (atom.m * warpsM) || shape.n % (atom.n * warpsN) || shape.k % atom.k)
     return false;
-  // The downstream compiler packs a thread's elements of a whole register array into words.
+  // A may also come from registers.
   if (gemm.a.buffer->storage()->scope != Scope::Fragment &&
       !describable(function, gemm.a, kFirst(gemm, Side::A), atom.k, shape.m / warpsM, warpsM))
     return false;

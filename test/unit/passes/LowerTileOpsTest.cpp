@@ -51,6 +51,29 @@ TEST_CASE("gemm: tensor cores, all orientations") {
   checkLowering(t, "sm75");
 }
 
+TEST_CASE("gemm: warpgroups") {
+  // The interpreter reads operands by the rule of the instruction's manual, not by our layouts.
+  auto check = [](TileGemm &&k, double tolerance = 1e-5) {
+    checkLowering(k, "sm90", tolerance);
+    std::size_t products = 0;
+    for (const CallStmt *call : all<CallStmt>(*k.function))
+      products += call->callee.starts_with("wgmma_m64");
+    CHECK(products > 0);
+  };
+  for (bool tA : {false, true})
+    for (bool tB : {false, true}) {
+      CAPTURE(tA, tB);
+      check(TileGemm(64, 64, 64, 128, f16, f32, tA, tB));
+      check(TileGemm(128, 48, 32, 128, bf16, f32, tA, tB)); // two blocks of rows; 32-byte panels
+    }
+  check(TileGemm(64, 64, 32, 128, f16, f16), 2e-2);
+  check(TileGemm(128, 128, 64, 256, f16, f32));             // two warpgroups, one below the other
+  check(TileGemm(64, 128, 64, 256, f16, f32, false, true)); // and side by side
+  check(TileGemm(64, 8, 16, 128, f16, f32));                // rows of 16 bytes
+  check(TileGemm(64, 320, 16, 128, f16, f32, false, true)); // more columns than one instruction has
+  check(TileGemm(64, 40, 128, 128, s8, s32, false, true));  // integers: 32 and 8 columns
+}
+
 TEST_CASE("gemm: odd tiles and odd numbers of warps") {
   TileGemm odd(48, 80, 24, 96, f16, f32);
   checkLowering(odd, "sm80");
