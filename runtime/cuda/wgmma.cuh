@@ -1,6 +1,13 @@
 // Products of a warpgroup (sm_90a). The products themselves, wgmma_m64nNkK_a_b_c_ss (A and B in
 // shared memory) and ..._rs (A in registers), are written by the compiler for the shapes that a
 // kernel uses.
+//
+// What keeps ptxas (CUDA 13.0) from serialising products, of which it tells in C7510, C7514, C7519:
+// - Sums are touched behind the wait that completes them and a wgmma_pin.
+// - Halves that are packed from sums are pinned as well if a branch follows: ptxas moves
+//   conversions behind it, and finds the sums read among products.
+// - No branch stands between the products of a round and their wait. A first round that has fewer
+//   of them stands apart from the loop.
 #pragma once
 
 #ifndef TLC_EMULATE // there emulate/device/wgmma.h stands for it

@@ -3,6 +3,8 @@
 // are in flight together. Probabilities go from sums to A registers.
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
 #include "hopper.h"
 
 namespace {
@@ -145,20 +147,21 @@ __global__ void __launch_bounds__(384, 1)
       break;
     const uint64_t q_first = tlc::wgmma_descriptor(shared->q[item % 2][group], 16, 1024, 128);
     float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
-    for (int tile = w.tiles - 1; tile >= 0; --tile) {
-      const bool first = tile == w.tiles - 1;
+    // The first round stands apart: a branch among products makes ptxas serialise them.
+    const auto step = [&](auto is_first, int tile) {
+      constexpr bool first = decltype(is_first)::value;
       tlc::mbarrier_wait(&shared->k_full[k_slot], k_parity); // mark: keys_full
       tlc::named_barrier_sync(turn + group, Fault == namedCount ? 128 : 256); // mark: turn
       tlc::wgmma_fence();
       for (int i = 0; i < depth / 16; ++i)
         tlc::wgmma_m64n64k16_f16_f16_f32_ss<0, 0>(s, q_first + i * 2, k_first + (k_slot * tile_bytes >> 4) + i * 2, i > 0); // mark: scores
       tlc::wgmma_commit();
-      if (!first)
+      if constexpr (!first)
         start_output(tile == w.tiles - 2);
       tlc::named_barrier_arrive(Fault == turnToNobody ? turn + group : turn + 1 - group, 256); // mark: turn
       if (Fault == keysReleasedTooEarly)
         release(&shared->k_empty[k_slot]);
-      if (first)
+      if constexpr (first)
         tlc::wgmma_wait<0>();
       else
         tlc::wgmma_wait<Fault == scoresTooEarly ? 2 : 1>();
@@ -193,14 +196,17 @@ __global__ void __launch_bounds__(384, 1)
       }
       if (Fault == probabilitiesInFlight)
         pack();
-      if (!first) {
+      if constexpr (!first) {
         finish_output();
         for (int i = 0; i < depth / 2; ++i)
           o[i] *= correction[i / 2 % 2]; // mark: rescale
       }
       if (Fault != probabilitiesInFlight)
         pack();
-    }
+    };
+    step(std::true_type(), w.tiles - 1);
+    for (int tile = w.tiles - 2; tile >= 0; --tile)
+      step(std::false_type(), tile);
     release(&shared->q_empty[item % 2]);
     start_output(w.tiles == 1);
     finish_output();

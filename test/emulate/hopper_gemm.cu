@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(384, 1)
       for (int i = 0; i < tile_n / 2; ++i)
         packed[i] = __float2half_rn(sum[i]); // mark: pack
       if (Fault != sumsTooEarly && Fault != noProductCommit)
-        tlc::wgmma_pin<tile_n / 2>(packed); // else ptxas finds the sums read among products, and serialises them
+        tlc::wgmma_pin<tile_n / 2>(packed); // before the branch
       if ((Store == byWarp ? lane : thread) == 0 && Fault != stagingReused)
         tlc::tma_store_wait_read<0>();
       if constexpr (Store == byWarp) {
