@@ -111,7 +111,7 @@ TLC_HOST bool has_blocks(const int64_t (&grid)[3]) {
 }
 
 //@ tensor_map_im2col
-// The same for convolutions, over {channel, w, (h, (d,)) n}: a copy takes `pixels` pixels with
+// `tensor_map` for convolutions, over {channel, w, (h, (d,)) n}: a copy takes `pixels` pixels with
 // `channels` channels each. The base pixels run from `lower` to `upper` (corners of the padded
 // image, innermost first, rank - 2 of each), `steps` apart.
 TLC_HOST tlc_status tensor_map_im2col(CUtensorMap *map, int dtype, int rank, void *base,
