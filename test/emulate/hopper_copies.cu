@@ -160,7 +160,7 @@ template <int Rank> constexpr int elements_of(const int (&size)[5]) {
   return n;
 }
 
-enum Boxes { boxesClean, boxesRank, boxesMap, boxesPast, boxesNotFenced, boxesWritten, boxesWrittenOnly, boxesFencedElsewhere };
+enum Boxes { boxesClean, boxesRank, boxesMap, boxesPast, boxesNotFenced, boxesWritten, boxesWrittenOnly, boxesFencedElsewhere, boxesOfHost };
 
 template <int Rank, int Fault>
 __global__ void __launch_bounds__(32)
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(32)
   float *const in = reinterpret_cast<float *>(arena), *const out = reinterpret_cast<float *>(arena + 2048);
   uint64_t *const full = reinterpret_cast<uint64_t *>(arena + 4096);
   constexpr int count = elements_of<Rank>(box);
-  if (Fault >= boxesWritten) { // what is loaded is written by threads first
+  if (Fault >= boxesWritten && Fault <= boxesFencedElsewhere) { // what is loaded is written by threads first
     written[48 + threadIdx.x] = float(48 + threadIdx.x); // mark: write
     if (Fault == boxesWritten)
       tlc::fence_proxy_async_global();
@@ -237,7 +237,8 @@ template <int Rank, int Fault = boxesClean> bool boxes() {
   std::vector<float> x(size_t(count), 0), y(size_t(count), -7);
   for (size_t i = 0; i < x.size(); ++i)
     x[i] = float(i);
-  const float *from = upload(x);
+  alignas(16) static float host[elements_of<Rank>(dims)];
+  const float *from = Fault == boxesOfHost ? host : upload(x);
   float *to = upload(y);
   if (!start(move_box<Rank, Fault>, {1, 32, 4096 + 8}, boxMap<Rank>(from), boxMap<Rank>(to),
              reinterpret_cast<const CUtensorMap *>(from), const_cast<float *>(from)))
@@ -487,6 +488,7 @@ void addHopperCopies(std::vector<Case> &cases) {
       {"boxes: no tensor map", boxes<2, boxesMap>, "tensor-map", "load"},
       {"boxes: past the shared memory", boxes<2, boxesPast>, "out-of-bounds,barrier-object", "load"},
       {"boxes: result not fenced", boxes<2, boxesNotFenced>, "proxy", "add"},
+      {"boxes: of the host's memory", boxes<2, boxesOfHost>, "out-of-bounds", "load"},
       {"boxes: loaded where threads wrote", boxes<2, boxesWritten>, "", ""},
       {"boxes: writes not fenced", boxes<2, boxesWrittenOnly>, "proxy", "write"},
       {"boxes: writes fenced for shared memory only", boxes<2, boxesFencedElsewhere>, "proxy", "write"},

@@ -358,6 +358,12 @@ static void walk(const Actor &a, Address at, size_t bytes, bool write, bool atom
   }
 }
 void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool nc) {
+  if (a.async && !device_address(at))
+    report("out-of-bounds",
+           format("%s of %zu bytes at %zx by %s, which is no device memory: ",
+                  write ? "write" : "read", bytes, size_t(at), describe_actor(a).c_str()) +
+               where(pc),
+           pc);
   if (a.async)
     count_bytes(at, bytes, write, pc);
   if (settings.checks && device_address(at))
