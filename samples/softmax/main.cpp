@@ -5,19 +5,26 @@ using sample::Half;
 
 namespace {
 
-bool run(std::int64_t m, std::int64_t n, bool inRegisters = false) {
+enum class Form { Any, Kept, Registers };
+
+bool run(std::int64_t m, std::int64_t n, Form form = Form::Any) {
   auto x = sample::random<Half>(m * n, -8, 8);
   sample::Buffer<Half> X(x), Y(sample::poison<Half>(m * n));
-  if (inRegisters)
+  std::string name = "softmax";
+  if (form == Form::Registers) {
     SAMPLE_CALL(softmax_4096, X.data(), Y.data(), m, nullptr, 0, nullptr);
-  else
+    name += "_4096";
+  } else if (form == Form::Kept) {
+    SAMPLE_CALL(softmax_kept, X.data(), Y.data(), m, n, nullptr, 0, nullptr);
+    name += "_kept";
+  } else {
     SAMPLE_CALL(softmax, X.data(), Y.data(), m, n, nullptr, 0, nullptr);
+  }
   sample::synchronize();
 
   auto y = Y.download();
-  sample::Comparison comparison((inRegisters ? "softmax_4096 " : "softmax ") + std::to_string(m) +
-                                    "x" + std::to_string(n),
-                                1e-6, 2e-3);
+  sample::Comparison comparison(name + " " + std::to_string(m) + "x" + std::to_string(n), 1e-6,
+                                2e-3);
   for (std::int64_t i = 0; i < m; ++i) {
     double largest = x[i * n], sum = 0;
     for (std::int64_t j = 0; j < n; ++j)
@@ -34,8 +41,10 @@ bool run(std::int64_t m, std::int64_t n, bool inRegisters = false) {
 
 int main() {
   bool good = run(8, 512);
+  for (std::int64_t n : {1, 512, 1000, 2049, 9000}) // the last is longer than what is kept of a row
+    good = run(3, n, Form::Kept) && good;
   good = run(5, 1000) && good;
   good = run(1, 1) && good;
-  good = run(3, 4096, true) && good;
+  good = run(3, 4096, Form::Registers) && good;
   return run(33, 2049) && good ? 0 : 1;
 }
