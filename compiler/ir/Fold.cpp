@@ -512,16 +512,25 @@ Expr foldCast(Context &context, DType dtype, Expr a, bool saturate) {
       return context.real(dtype, roundFloat(dtype, a->real, saturate));
     return context.integer(dtype, floatToInteger(dtype, a->real));
   }
-  // Widening and coming back: int32 -> int64 -> int32, float16 -> float32 -> float16.
+  // Widening and coming back: int32 -> int64 -> int32, float16 -> float32 -> float16; of integers,
+  // whose conversions wrap, by way of the other sign, too.
   if (a.kind() == ExprKind::Cast && a->operands[0].dtype() == dtype) {
     DType middle = from;
     bool widened = dtype.isFloat()
                        ? middle.isFloat() && middle.mantissaBits() >= dtype.mantissaBits() &&
                              middle.exponentBits() >= dtype.exponentBits()
-                       : middle.isInteger() && middle.category() == dtype.category() &&
-                             middle.bits() >= dtype.bits();
+                       : middle.isInteger() && dtype.isInteger() && middle.bits() >= dtype.bits();
     if (widened && !dtype.isBool())
       return a->operands[0];
+  }
+  // A division does not need the wider type that only its dividend was brought to.
+  if (a.kind() == ExprKind::Binary && dtype.isInt() && from.isInt() &&
+      (a->binaryOp() == Op::FloorDiv || a->binaryOp() == Op::FloorMod)) {
+    Expr dividend = a->operands[0];
+    auto divisor = a->operands[1].constant();
+    if (dividend.kind() == ExprKind::Cast && dividend->operands[0].dtype() == dtype && divisor &&
+        *divisor > 0 && *divisor <= maxInteger(dtype))
+      return context.binary(a->binaryOp(), dividend->operands[0], context.integer(dtype, *divisor));
   }
   return {};
 }
