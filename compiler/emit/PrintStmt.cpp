@@ -42,6 +42,7 @@ BodyFacts factsOf(const Block &body) {
     });
     return true;
   });
+  findInlinedLoads(body, facts);
   return facts;
 }
 
@@ -263,6 +264,8 @@ void StmtPrinter::load(const LoadStmt &stmt) {
   if (facts.useCount(stmt.var) == 0)
     return;
   std::string text = loadText(stmt);
+  if (facts.inlined.contains(&stmt))
+    return names.alias(stmt.var, text);
   if (stmt.predicate && !stmt.predicate.isTrue()) {
     std::string otherwise = stmt.otherwise ? exprs.print(stmt.otherwise, Precedence::Select)
                                            : exprs.zero(stmt.var.dtype());
@@ -284,7 +287,20 @@ void StmtPrinter::store(const StoreStmt &stmt) {
                                        "(" + names.of(*stmt.target.buffer) + ", " +
                                        index(stmt.target) + ", " + pattern + ")");
   }
-  guarded(stmt.predicate, lvalue(stmt.target) + " = " + value);
+  std::string target = lvalue(stmt.target);
+  guarded(stmt.predicate, updateText(stmt.value, target, value).value_or(target + " = " + value));
+}
+
+std::optional<std::string> StmtPrinter::updateText(Expr value, const std::string &target,
+                                                   const std::string &text) {
+  if (value.kind() != ExprKind::Binary || !value->operands[0].isVar() ||
+      names.of(value->operands[0]) != target)
+    return std::nullopt;
+  // Only what is printed as an operator between two operands, the first of which is the target.
+  for (std::string_view op : {"+", "-", "*"})
+    if (std::string head = target + " " + std::string(op) + " "; text.starts_with(head))
+      return target + " " + std::string(op) + "= " + text.substr(head.size());
+  return std::nullopt;
 }
 
 std::string StmtPrinter::moveText(const MoveStmt &stmt, bool &unconditional) {

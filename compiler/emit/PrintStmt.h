@@ -6,6 +6,7 @@
 #include "ir/Function.h"
 #include "support/TextWriter.h"
 
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -18,6 +19,7 @@ struct BodyFacts {
   /// Descriptors that calls use, each once, in order of first use.
   std::vector<const ir::TensorMap *> tensorMaps;
   std::unordered_set<const ir::Buffer *> wide; ///< local arrays accessed several elements at a time
+  std::unordered_set<const ir::LoadStmt *> inlined; ///< printed where their value is used
   bool usesShared = false;
 
   unsigned useCount(ir::Expr var) const {
@@ -26,6 +28,8 @@ struct BodyFacts {
   }
 };
 BodyFacts factsOf(const ir::Block &body);
+/// The part of factsOf that is about single loads; `facts` has the uses.
+void findInlinedLoads(const ir::Block &block, BodyFacts &facts);
 
 class StmtPrinter {
 public:
@@ -86,6 +90,9 @@ private:
   std::string lvalue(const ir::Element &element);
   std::string address(const ir::Element &element);
   std::string loadText(const ir::LoadStmt &stmt);
+  /// "x += y" for x + y, printed as `text`, that is stored to x.
+  std::optional<std::string> updateText(ir::Expr value, const std::string &target,
+                                        const std::string &text);
   std::string moveText(const ir::MoveStmt &stmt, bool &unconditional);
   std::string argument(const ir::Argument &argument);
   const std::string &tensorMapName(const ir::TensorMap &map) const;

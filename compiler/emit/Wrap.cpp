@@ -1,6 +1,7 @@
 #include "emit/Wrap.h"
 
 #include <string_view>
+#include <utility>
 
 namespace tlc::emit {
 
@@ -8,16 +9,24 @@ namespace {
 
 constexpr std::size_t width = 100;
 
-/// Whether a binary operator, or a part of a conditional, begins here.
-bool startsOperator(std::string_view rest) {
-  for (std::string_view op : {"+ ", "- ", "* ", "/ ", "% ", "&& ", "|| ", "? ", ": ", "< ", "== "})
+constexpr int separator = 0, levels = 8; ///< ranks of places on one level of brackets
+
+/// How loosely the operator binds that begins here, or the part of a conditional: the looser, the
+/// better to break before it. `levels` if there is none.
+int rankOfOperator(std::string_view rest) {
+  constexpr std::pair<std::string_view, int> operators[] = {
+      {"? ", 1},  {": ", 1},  {"|| ", 2}, {"&& ", 3}, {"< ", 4},  {"<= ", 4}, {"> ", 4},
+      {">= ", 4}, {"== ", 4}, {"!= ", 4}, {"+ ", 5},  {"- ", 5},  {"* ", 6},  {"/ ", 6},
+      {"% ", 6},  {"& ", 7},  {"| ", 7},  {"^ ", 7},  {">> ", 7}, {"<< ", 7}};
+  for (const auto &[op, rank] : operators)
     if (rest.starts_with(op))
-      return true;
-  return false;
+      return rank;
+  return levels;
 }
 
 /// Where to cut so that at most `room` characters stay on the line: in the least nested place,
-/// after a comma rather than before an operator, as late as possible. npos if there is none.
+/// after a comma rather than before an operator, before one that binds loosely rather than tightly,
+/// as late as possible. npos if there is none.
 std::size_t cut(std::string_view text, std::size_t room) {
   std::size_t best = text.npos;
   int depth = 0, bestRank = 1 << 20;
@@ -39,10 +48,13 @@ std::size_t cut(std::string_view text, std::size_t room) {
       --depth;
     if (c != ' ' || i < room / 4)
       continue;
-    bool comma = text[i - 1] == ',' || text[i - 1] == ';' || text[i - 1] == '=';
-    if (!comma && !startsOperator(text.substr(i + 1)))
+    bool assigns =
+        i > 1 && text[i - 1] == '=' && std::string_view(" +-*").find(text[i - 2]) != text.npos;
+    bool comma = text[i - 1] == ',' || text[i - 1] == ';' || assigns;
+    int rank = comma ? separator : rankOfOperator(text.substr(i + 1));
+    if (rank == levels)
       continue;
-    int rank = 2 * depth + (comma ? 0 : 1);
+    rank += levels * depth;
     if (rank <= bestRank) {
       best = i;
       bestRank = rank;

@@ -6,7 +6,7 @@
 //
 // A let that is used once, or is as short as its name, is folded into its uses; one that nobody
 // uses is dropped. What is left of repeated work on the launch's own variables is bound once at the
-// top of the launch.
+// top of the launch, under a name that says how it is made: tid_div8, by_x128.
 //
 // Why here: last; it changes no meaning, only text, so nothing after it may rewrite expressions.
 #include "ir/Builder.h"
@@ -28,6 +28,8 @@ constexpr unsigned shortValue = 1;
 /// Longest expression that may be folded into its only use; longer ones stay readable as two
 /// statements.
 constexpr unsigned longestFold = 24;
+/// Longest name that is made of how a value is made.
+constexpr std::size_t longestName = 20;
 
 unsigned size(Expr e) {
   unsigned n = 1;
@@ -140,14 +142,52 @@ private:
       tally(operand, counts, order);
   }
 
-  /// Names of the usual suspects; others are numbered.
-  std::string nameFor(Expr e, const Launch &launch) {
-    if (e.kind() == ExprKind::Binary && e->operands[0] == launch.tid &&
-        e->operands[1].isConstant(32))
-      return e->binaryOp() == BinaryOp::FloorDiv   ? "warp"
-             : e->binaryOp() == BinaryOp::FloorMod ? "lane"
-                                                   : "t";
-    return "t";
+  /// How a value is made, as a name: "tid_div8_mod2"; empty if that would be no help.
+  static std::string describe(Expr e, Expr tid) {
+    if (e.isVar())
+      return e->name;
+    if (e.kind() == ExprKind::Cast) {
+      std::string inner = describe(e->operands[0], tid);
+      return inner.empty() || e.dtype().bits() <= e->operands[0].dtype().bits() ? inner
+                                                                                : inner + "_wide";
+    }
+    if (e.kind() != ExprKind::Binary)
+      return "";
+    Expr a = e->operands[0], b = e->operands[1];
+    std::string left = describe(a, tid), number = b.isInt() ? std::to_string(b->integer) : "";
+    if (number.empty()) {
+      std::string right = describe(b, tid);
+      return e->binaryOp() == BinaryOp::Add && !left.empty() && !right.empty()
+                 ? left + "_plus_" + right
+                 : "";
+    }
+    if (left.empty() || b->integer < 0)
+      return "";
+    switch (e->binaryOp()) {
+    case BinaryOp::FloorDiv:
+      if (a == tid && b.isConstant(32))
+        return "warp";
+      // (x + 7) // 8 rounds up.
+      if (a.kind() == ExprKind::Binary && a->binaryOp() == BinaryOp::Add &&
+          a->operands[1].isConstant(b->integer - 1))
+        return describe(a->operands[0], tid) + "_ceildiv" + number;
+      return left + "_div" + number;
+    case BinaryOp::FloorMod:
+      return a == tid && b.isConstant(32) ? "lane" : left + "_mod" + number;
+    case BinaryOp::Mul:
+      return left + "_x" + number;
+    case BinaryOp::Add:
+      return left + "_plus" + number;
+    default:
+      return "";
+    }
+  }
+
+  static std::string nameFor(Expr e, Expr tid) {
+    std::string name = describe(e, tid);
+    if (!name.empty() && name.size() <= longestName)
+      return name;
+    return e.dtype().bits() == 64 ? "offset" : "index";
   }
 
   void nameRepeated(Launch &launch) {
@@ -176,7 +216,7 @@ private:
     for (Expr e : order) {
       if (counts[e.get()] < 3)
         continue;
-      names.emplace_back(e, function.context->var(nameFor(e, launch), e.dtype()));
+      names.emplace_back(e, function.context->var(nameFor(e, launch.tid), e.dtype()));
       discount(e, counts[e.get()] - 1, counts);
     }
     if (names.empty())
