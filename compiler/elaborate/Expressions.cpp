@@ -492,6 +492,20 @@ Value display(Elaborator &e, const ast::Expr &expr) {
   }
 }
 
+Value subscripted(Elaborator &e, const ast::Subscript &node) {
+  Value base = e.eval(*node.value);
+  Value index = e.eval(*node.slice);
+  return base.isError() || index.isError() ? Value::error() : e.subscript(base, index, node);
+}
+
+Value operation(Elaborator &e, const ast::BinOp &node) {
+  Value left = e.eval(*node.left);
+  Value right = e.eval(*node.right);
+  if (left.isError() || right.isError())
+    return Value::error();
+  return e.binary(node.op, left, right, node.left->range, node.right->range, node.range);
+}
+
 } // namespace
 
 Value Elaborator::evalPinned(const ast::Expr &expr, std::string_view hint) {
@@ -529,14 +543,8 @@ Value Elaborator::eval(const ast::Expr &expr) {
     Value base = eval(*node.value);
     return base.isError() ? base : attribute(base, node.attr.id, node.attr.range, node.range);
   }
-  case ast::ExprKind::Subscript: {
-    auto &node = *expr.as<ast::Subscript>();
-    Value base = eval(*node.value);
-    Value index = eval(*node.slice);
-    if (base.isError() || index.isError())
-      return Value::error();
-    return subscript(base, index, node);
-  }
+  case ast::ExprKind::Subscript:
+    return subscripted(*this, *expr.as<ast::Subscript>());
   case ast::ExprKind::Slice:
     return slice(*this, *expr.as<ast::Slice>());
   case ast::ExprKind::Starred:
@@ -549,14 +557,8 @@ Value Elaborator::eval(const ast::Expr &expr) {
     Value operand = eval(*node.operand);
     return operand.isError() ? operand : unary(node.op, operand, node.range);
   }
-  case ast::ExprKind::BinOp: {
-    auto &node = *expr.as<ast::BinOp>();
-    Value left = eval(*node.left);
-    Value right = eval(*node.right);
-    if (left.isError() || right.isError())
-      return Value::error();
-    return binary(node.op, left, right, node.left->range, node.right->range, node.range);
-  }
+  case ast::ExprKind::BinOp:
+    return operation(*this, *expr.as<ast::BinOp>());
   case ast::ExprKind::BoolOp:
     return boolOp(*this, *expr.as<ast::BoolOp>());
   case ast::ExprKind::Compare:

@@ -78,8 +78,45 @@ MathSpelling cudaMathName(MathFn fn, bool isDouble) {
   TLC_UNREACHABLE("a math function has no spelling");
 }
 
-/// C++ has one overloaded name for both types; what it lacks, or what must be vectorisable, is in
-/// the runtime.
+/// Functions that C++ has under one name for both types.
+constexpr std::pair<MathFn, std::string_view> standardMath[] = {
+    {MathFn::Expm1, "std::expm1"},
+    {MathFn::Log2, "std::log2"},
+    {MathFn::FastLog2, "std::log2"},
+    {MathFn::Log10, "std::log10"},
+    {MathFn::FastLog10, "std::log10"},
+    {MathFn::Log1p, "std::log1p"},
+    {MathFn::Sqrt, "std::sqrt"},
+    {MathFn::Sin, "std::sin"},
+    {MathFn::FastSin, "std::sin"},
+    {MathFn::Cos, "std::cos"},
+    {MathFn::FastCos, "std::cos"},
+    {MathFn::Tan, "std::tan"},
+    {MathFn::FastTan, "std::tan"},
+    {MathFn::Asin, "std::asin"},
+    {MathFn::Acos, "std::acos"},
+    {MathFn::Atan, "std::atan"},
+    {MathFn::Sinh, "std::sinh"},
+    {MathFn::Cosh, "std::cosh"},
+    {MathFn::Asinh, "std::asinh"},
+    {MathFn::Acosh, "std::acosh"},
+    {MathFn::Atanh, "std::atanh"},
+    {MathFn::Erf, "std::erf"},
+    {MathFn::Abs, "std::fabs"},
+    {MathFn::Floor, "std::floor"},
+    {MathFn::Ceil, "std::ceil"},
+    {MathFn::Trunc, "std::trunc"},
+    {MathFn::RoundEven, "std::nearbyint"},
+    {MathFn::RoundAway, "std::round"},
+    {MathFn::Pow, "std::pow"},
+    {MathFn::Fmod, "std::fmod"},
+    {MathFn::Atan2, "std::atan2"},
+    {MathFn::Hypot, "std::hypot"},
+    {MathFn::CopySign, "std::copysign"},
+    {MathFn::NextAfter, "std::nextafter"},
+    {MathFn::Fma, "std::fma"}};
+
+/// What C++ lacks, or what must be vectorisable, is in the runtime.
 MathSpelling cppMathName(MathFn fn, bool isDouble) {
   switch (fn) {
   case MathFn::Exp:
@@ -95,74 +132,12 @@ MathSpelling cppMathName(MathFn fn, bool isDouble) {
     return isDouble ? MathSpelling{"std::log"} : runtime("log");
   case MathFn::Tanh:
     return isDouble ? MathSpelling{"std::tanh"} : runtime("tanh");
-  case MathFn::Expm1:
-    return {"std::expm1"};
-  case MathFn::Log2:
-  case MathFn::FastLog2:
-    return {"std::log2"};
-  case MathFn::Log10:
-  case MathFn::FastLog10:
-    return {"std::log10"};
-  case MathFn::Log1p:
-    return {"std::log1p"};
-  case MathFn::Sqrt:
-    return {"std::sqrt"};
   case MathFn::Rsqrt:
     return runtime("rsqrt");
-  case MathFn::Sin:
-  case MathFn::FastSin:
-    return {"std::sin"};
-  case MathFn::Cos:
-  case MathFn::FastCos:
-    return {"std::cos"};
-  case MathFn::Tan:
-  case MathFn::FastTan:
-    return {"std::tan"};
-  case MathFn::Asin:
-    return {"std::asin"};
-  case MathFn::Acos:
-    return {"std::acos"};
-  case MathFn::Atan:
-    return {"std::atan"};
-  case MathFn::Sinh:
-    return {"std::sinh"};
-  case MathFn::Cosh:
-    return {"std::cosh"};
-  case MathFn::Asinh:
-    return {"std::asinh"};
-  case MathFn::Acosh:
-    return {"std::acosh"};
-  case MathFn::Atanh:
-    return {"std::atanh"};
-  case MathFn::Erf:
-    return {"std::erf"};
-  case MathFn::Abs:
-    return {"std::fabs"};
-  case MathFn::Floor:
-    return {"std::floor"};
-  case MathFn::Ceil:
-    return {"std::ceil"};
-  case MathFn::Trunc:
-    return {"std::trunc"};
-  case MathFn::RoundEven:
-    return {"std::nearbyint"};
-  case MathFn::RoundAway:
-    return {"std::round"};
-  case MathFn::Pow:
-    return {"std::pow"};
-  case MathFn::Fmod:
-    return {"std::fmod"};
-  case MathFn::Atan2:
-    return {"std::atan2"};
-  case MathFn::Hypot:
-    return {"std::hypot"};
-  case MathFn::CopySign:
-    return {"std::copysign"};
-  case MathFn::NextAfter:
-    return {"std::nextafter"};
-  case MathFn::Fma:
-    return {"std::fma"};
   default:
+    for (const auto &[standard, name] : standardMath)
+      if (standard == fn)
+        return {name};
     return cudaMathName(fn, isDouble); // of the runtime everywhere
   }
 }

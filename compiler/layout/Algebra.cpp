@@ -132,46 +132,56 @@ std::optional<Layout> compose(const Layout &outer, const Layout &inner) {
 
 namespace detail {
 
-std::optional<Inverse> invertWithFree(const Layout &l) {
-  struct Slot {
-    DigitSet digits;
-    bool wide;
+namespace {
+
+/// A digit of an inverse's input: the bits of the layout that it stands for (none: a gap that the
+/// layout never reaches), and whether it has more than two values.
+struct Slot {
+  DigitSet digits;
+  bool wide;
+};
+
+/// The input axis of the inverse that is output `o` of `l`, digit by digit; false if `l` has no
+/// inverse there.
+bool addSlots(const Layout &l, const OutputAxis &o, Layout &out, std::vector<Slot> &slots) {
+  if (o.base)
+    return false;
+  std::vector<Term> terms = o.terms;
+  std::sort(terms.begin(), terms.end(), [](auto &a, auto &b) { return a.weight < b.weight; });
+  out.inputs.push_back({o.name, {}});
+  std::vector<Index> &radices = out.inputs.back().radices;
+  Index from = 1, end = 1; // the last slot spans [from, end)
+  auto gap = [&](Index size) {
+    if (size > 1)
+      radices.push_back(size), slots.push_back({0, true});
   };
-  Layout out;
-  std::vector<Slot> slots; // one per digit of the inverse
-  for (const OutputAxis &o : l.outputs) {
-    if (o.base)
-      return std::nullopt;
-    std::vector<Term> terms = o.terms;
-    std::sort(terms.begin(), terms.end(), [](auto &a, auto &b) { return a.weight < b.weight; });
-    out.inputs.push_back({o.name, {}});
-    std::vector<Index> &radices = out.inputs.back().radices;
-    Index from = 1, end = 1; // the last slot spans [from, end)
-    auto gap = [&](Index size) {
-      if (size > 1)
-        radices.push_back(size), slots.push_back({0, true});
-    };
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-      Index next = terms[i].weight;
-      if (next < end || terms[i].flip)
-        return std::nullopt;
-      if (next % end == 0) {
-        gap(next / end); // never reached
-      } else {           // padding: stretch the digit below
-        if (i == 0 || next % from || !isDigit(terms[i - 1]))
-          return std::nullopt;
-        radices.back() = next / from;
-        slots.back().wide = true;
-      }
-      Index r = isDigit(terms[i]) ? l.radix(std::countr_zero(terms[i].digits)) : 2;
-      radices.push_back(r);
-      slots.push_back({terms[i].digits, r > 2});
-      from = next, end = next * r;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    Index next = terms[i].weight;
+    if (next < end || terms[i].flip)
+      return false;
+    if (next % end == 0) {
+      gap(next / end); // never reached
+    } else {           // padding: stretch the digit below
+      if (i == 0 || next % from || !isDigit(terms[i - 1]))
+        return false;
+      radices.back() = next / from;
+      slots.back().wide = true;
     }
-    gap((o.size + end - 1) / end);
+    Index r = isDigit(terms[i]) ? l.radix(std::countr_zero(terms[i].digits)) : 2;
+    radices.push_back(r);
+    slots.push_back({terms[i].digits, r > 2});
+    from = next, end = next * r;
   }
-  // Wide digits are copied; bits are solved for by elimination, lowest digit first.
-  std::vector<Term> value(l.digitCount(), Term{0, 1, false});
+  gap((o.size + end - 1) / end);
+  return true;
+}
+
+/// What each digit of a layout is in terms of slots: wide ones are copied, bits are solved for by
+/// elimination, lowest digit first. The second part tells which digits have a value; none if there
+/// is no solution.
+std::optional<std::pair<std::vector<Term>, DigitSet>> solve(int digitCount,
+                                                            const std::vector<Slot> &slots) {
+  std::vector<Term> value(digitCount, Term{0, 1, false});
   DigitSet solved = 0;
   for (std::size_t s = 0; s < slots.size(); ++s)
     if (slots[s].wide && slots[s].digits && !(solved & slots[s].digits)) {
@@ -189,7 +199,7 @@ std::optional<Inverse> invertWithFree(const Layout &l) {
         return std::nullopt;
       rows.push_back({slots[s].digits, bit(static_cast<int>(s))});
     }
-  for (int d = 0; d < l.digitCount(); ++d) {
+  for (int d = 0; d < digitCount; ++d) {
     auto pivot = std::find_if(rows.begin(), rows.end(),
                               [&](Row &r) { return !r.used && (r.left & bit(d)); });
     if (pivot == rows.end())
@@ -203,6 +213,21 @@ std::optional<Inverse> invertWithFree(const Layout &l) {
   for (const Row &r : rows)
     if (r.used)
       value[std::countr_zero(r.left)].digits = r.right;
+  return std::pair(std::move(value), solved);
+}
+
+} // namespace
+
+std::optional<Inverse> invertWithFree(const Layout &l) {
+  Layout out;
+  std::vector<Slot> slots; // one per digit of the inverse
+  for (const OutputAxis &o : l.outputs)
+    if (!addSlots(l, o, out, slots))
+      return std::nullopt;
+  auto solution = solve(l.digitCount(), slots);
+  if (!solution)
+    return std::nullopt;
+  const auto &[value, solved] = *solution;
   int d = 0;
   for (const InputAxis &a : l.inputs) {
     out.outputs.push_back({a.name, a.size(), 0, {}});

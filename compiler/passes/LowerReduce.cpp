@@ -14,6 +14,7 @@
 // holders and agree; they never count twice. Elements outside the tile enter as the neutral value.
 // Narrow floats are summed in float32 and rounded once.
 #include "passes/InferGraph.h"
+#include "passes/LineLoops.h"
 #include "passes/LowerReduceOps.h"
 #include "passes/LowerReduceThreads.h"
 #include "passes/LowerReducer.h"
@@ -210,35 +211,16 @@ private:
 
   // ---- One thread ----
 
-  Element at(const Region &region, const std::vector<Expr> &tile) const {
-    std::vector<Expr> indices;
-    std::size_t next = 0;
-    for (unsigned d = 0; d < region.offsets.size(); ++d)
-      indices.push_back(region.isDropped(d) ? region.offsets[d]
-                                            : region.offsets[d] + tile.at(next++));
-    return physicalElement(*region.buffer, indices, region.version);
-  }
-
   void nestedLoops() {
     auto box = s.source.constantTileExtents();
     TLC_CHECK(box.has_value(), "a reduction of unknown shape");
     acc = &b.function.addBuffer("acc", folder.dtype(), Scope::Local, {context.int32(1)}, s.range);
     b.alloc(*acc);
-    std::vector<Expr> point(box->size());
-    std::function<void(std::size_t)> loops = [&](std::size_t d) {
-      if (d == s.axis)
-        return loops(d + 1);
-      if (d < box->size()) {
-        b.loop("i", context.int32(0), context.int32((*box)[d]), ForKind::Serial, [&](Expr i) {
-          point[d] = i;
-          loops(d + 1);
-        });
-        return;
-      }
+    forEachLine(b, *box, s.axis, [&](std::vector<Expr> &point) {
       b.store(accumulator(Index{0}), folder.neutral());
       b.loop("j", context.int32(0), context.int32((*box)[s.axis]), ForKind::Serial, [&](Expr j) {
         point[s.axis] = j;
-        foldInto(accumulator(Index{0}), folder.prepare(b.load("x", at(s.source, point))));
+        foldInto(accumulator(Index{0}), folder.prepare(b.load("x", elementAt(s.source, point))));
       });
       std::vector<Expr> target = point;
       if (s.target.tileRank() < box->size())
@@ -246,13 +228,12 @@ private:
       else
         target[s.axis] = context.int32(0);
       target.resize(s.target.tileRank(), context.int32(0));
-      Element to = at(s.target, target);
+      Element to = elementAt(s.target, target);
       Expr value = b.load("s", accumulator(Index{0}));
       if (!s.clear)
         value = folder.combine(folder.prepareOld(b.load("old", to)), value);
       b.store(to, context.cast(s.target.buffer->dtype, value));
-    };
-    loops(0);
+    });
   }
 };
 

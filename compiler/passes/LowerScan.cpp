@@ -10,6 +10,7 @@
 // the tile are neutral; narrow floats are summed in float32 and rounded once.
 #include "passes/InferFree.h"
 #include "passes/InferGraph.h"
+#include "passes/LineLoops.h"
 #include "passes/LowerReduceOps.h"
 #include "passes/LowerRole.h"
 #include "passes/Pass.h"
@@ -162,42 +163,22 @@ private:
       b.store(value(r), folder.combine(before, b.load("v", value(r))));
   }
 
-  Element at(const Region &region, const std::vector<Expr> &tile) const {
-    std::vector<Expr> indices;
-    std::size_t next = 0;
-    for (unsigned d = 0; d < region.offsets.size(); ++d)
-      indices.push_back(region.isDropped(d) ? region.offsets[d]
-                                            : region.offsets[d] + tile.at(next++));
-    return physicalElement(*region.buffer, indices, region.version);
-  }
-
   void nestedLoops() {
     auto box = s.source.constantTileExtents();
     TLC_CHECK(box.has_value(), "a scan of unknown shape");
     values =
         &b.function.addBuffer("sum", folder.dtype(), Scope::Local, {context.int32(1)}, s.range);
     b.alloc(*values);
-    std::vector<Expr> point(box->size());
-    std::function<void(std::size_t)> loops = [&](std::size_t d) {
-      if (d == s.axis)
-        return loops(d + 1);
-      if (d < box->size()) {
-        b.loop("i", context.int32(0), context.int32((*box)[d]), ForKind::Serial, [&](Expr i) {
-          point[d] = i;
-          loops(d + 1);
-        });
-        return;
-      }
+    forEachLine(b, *box, s.axis, [&](std::vector<Expr> &point) {
       b.store(value(0), folder.neutral());
       b.loop("j", context.int32(0), context.int32((*box)[s.axis]), ForKind::Serial, [&](Expr j) {
         point[s.axis] = s.reverse ? context.int32((*box)[s.axis] - 1) - j : j;
-        Expr x = folder.prepare(b.load("v", at(s.source, point)));
+        Expr x = folder.prepare(b.load("v", elementAt(s.source, point)));
         Expr sum = b.let("total", folder.combine(b.load("v", value(0)), x));
         b.store(value(0), sum);
-        b.store(at(s.target, point), context.cast(s.target.buffer->dtype, sum));
+        b.store(elementAt(s.target, point), context.cast(s.target.buffer->dtype, sum));
       });
-    };
-    loops(0);
+    });
   }
 };
 
