@@ -18,6 +18,14 @@ bool byTensorMap(const Stmt &stmt) {
   return call && usesTensorMap(*call);
 }
 
+/// Whether threads that wait elsewhere see what was done before.
+bool isArrival(const Stmt &stmt) {
+  const auto *mbar = dynCast<MbarStmt>(&stmt);
+  const auto *barrier = dynCast<BarrierStmt>(&stmt);
+  return (mbar && (mbar->op == MbarOp::Arrive || mbar->op == MbarOp::ArriveExpect)) ||
+         (barrier && barrier->mode == BarrierMode::Arrive);
+}
+
 } // namespace
 
 SyncAnalysis::SyncAnalysis(Function &function, Launch &launch)
@@ -69,7 +77,8 @@ SyncAnalysis::Summary SyncAnalysis::index(Block &block, const Stmt *parent) {
       for (const Pointer &p : call->touches)
         described.insert(p.element.buffer->storage());
     own.async = stmt.kind == StmtKind::Async;
-    own.synchronises = own.async || stmt.kind == StmtKind::Barrier || stmt.kind == StmtKind::Fence;
+    own.synchronises = own.async || stmt.kind == StmtKind::Barrier ||
+                       stmt.kind == StmtKind::Fence || isArrival(stmt);
     own.jumps = stmt.kind == StmtKind::Break || stmt.kind == StmtKind::Continue ||
                 stmt.kind == StmtKind::Exit;
     auto add = [](Summary &to, const Summary &more) {
@@ -201,6 +210,8 @@ void SyncAnalysis::visit(const Stmt &stmt, State &state) {
   case StmtKind::Exit:
     state = {false, {}};
     return;
+  case StmtKind::Mbar:
+    return handOver(stmt, state);
   case StmtKind::Barrier:
   case StmtKind::Async:
   case StmtKind::Fence:
@@ -336,6 +347,23 @@ void SyncAnalysis::visitSync(const Stmt &stmt, State &state) {
                 !roles.empty() && barrier.count && barrier.count.isConstant(roles.back()->count);
   if (whole || ofRole)
     order(whole ? nullptr : roles.back(), stmt, state);
+  else
+    handOver(stmt, state);
+}
+
+/// Another role gets what this one has written. When is the program's business; that it is seen by
+/// reads by descriptor is ours.
+void SyncAnalysis::handOver(const Stmt &stmt, State &state) {
+  if (!isArrival(stmt))
+    return;
+  const RoleStmt *role = roles.empty() ? nullptr : roles.back();
+  for (Pending &entry : state.pending) {
+    bool unseen = entry.flight == Flight::Done && entry.role == role && entry.address.writes &&
+                  !entry.fenced && described.count(entry.address.buffer->storage());
+    if (unseen)
+      fences.insert(&stmt);
+    entry.fenced |= unseen;
+  }
 }
 
 /// A barrier of the role's threads, or of all, at the statement.

@@ -108,6 +108,7 @@ private:
   void forget(const ir::Stmt &loop, ir::Expr var, State &state);
   void visitAccesses(const ir::Stmt &stmt, State &state);
   void visitSync(const ir::Stmt &stmt, State &state);
+  void handOver(const ir::Stmt &stmt, State &state);
   bool conflicts(const Pending &pending, const analysis::Address &address);
   const ir::Stmt *missing(const Pending &pending, const ir::Stmt &stmt);
   void applyPoint(const SyncPoint &point, const ir::Stmt &stmt, State &state);
