@@ -1,6 +1,7 @@
 // Attention forward as tlc emits it for sm_90: a thread draws work and feeds rings of K and V, two
 // warpgroups take turns on the tensor cores; of each, the scores of one tile and the output of the tile before
-// are in flight together. Probabilities go from sums to A registers.
+// are in flight together. Probabilities go from sums to A registers. (Emitted text has no lambdas; here they
+// are always inlined, so that what they share stays in registers.)
 #include <cuda_runtime.h>
 
 #include <type_traits>
@@ -109,11 +110,11 @@ __global__ void __launch_bounds__(384, 1)
   int k_slot = 0, k_parity = 0, v_slot = 0, v_parity = 0;
   alignas(16) float s[columns / 2], o[depth / 2];
   alignas(16) uint32_t p[columns / 4];
-  const auto release = [&](uint64_t *empty) {
+  const auto release = [&](uint64_t *empty) __attribute__((always_inline)) {
     if (lane == 0)
       tlc::mbarrier_arrive(empty); // mark: release
   };
-  const auto start_output = [&](bool first) {
+  const auto start_output = [&](bool first) __attribute__((always_inline)) {
     tlc::mbarrier_wait(&shared->v_full[v_slot], v_parity);
     if (Fault != noFenceForOutput)
       tlc::wgmma_fence();
@@ -121,7 +122,7 @@ __global__ void __launch_bounds__(384, 1)
       tlc::wgmma_m64n64k16_f16_f16_f32_rs<1>(o, &p[i * 4], v_first + (v_slot * tile_bytes >> 4) + i * 128, !first || i > 0); // mark: output
     tlc::wgmma_commit();
   };
-  const auto finish_output = [&] {
+  const auto finish_output = [&]() __attribute__((always_inline)) {
     if (Fault != noWaitForOutput)
       tlc::wgmma_wait<0>();
     if (Fault != noWaitForOutput)
@@ -131,7 +132,7 @@ __global__ void __launch_bounds__(384, 1)
     if (++v_slot == stages)
       v_slot = 0, v_parity ^= 1;
   };
-  const auto pack = [&] {
+  const auto pack = [&]() __attribute__((always_inline)) {
     for (int i = 0; i < columns / 4; ++i) {
       const __half2 pair = __floats2half2_rn(s[2 * i], s[2 * i + 1]);
       p[i] = tlc::bit_cast<uint32_t>(pair); // mark: pack
@@ -148,7 +149,7 @@ __global__ void __launch_bounds__(384, 1)
     const uint64_t q_first = tlc::wgmma_descriptor(shared->q[item % 2][group], 16, 1024, 128);
     float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
     // The first round stands apart: a branch among products makes ptxas serialise them.
-    const auto step = [&](auto is_first, int tile) {
+    const auto step = [&](auto is_first, int tile) __attribute__((always_inline)) {
       constexpr bool first = decltype(is_first)::value;
       tlc::mbarrier_wait(&shared->k_full[k_slot], k_parity); // mark: keys_full
       tlc::named_barrier_sync(turn + group, Fault == namedCount ? 128 : 256); // mark: turn
