@@ -11,6 +11,7 @@
 #include "analysis/Copies.h"
 #include "passes/Pass.h"
 #include "passes/PipelineLoops.h"
+#include "passes/PlanSpecialize.h"
 #include "passes/Rewrite.h"
 #include "target/Atoms.h"
 
@@ -42,6 +43,7 @@ public:
         plan.gemms.push_back({gemm->atom ? gemm->atom->name : "", gemm->warpsM, gemm->warpsN});
       return true;
     });
+    planSpecialization(function, launch, pass, plan, given ? given->specialize : std::nullopt);
     if (given)
       follow(*given, plan);
     return plan;
@@ -149,7 +151,6 @@ private:
     else
       take(given.cluster, plan.cluster, plan.clusterReason);
     take(given.persistent, plan.persistent, plan.persistentReason);
-    take(given.specialize, plan.specialize, plan.specializeReason);
   }
 
   Function &function;

@@ -1,0 +1,341 @@
+#include "passes/Channels.h"
+
+#include "analysis/Copies.h"
+#include "analysis/Effects.h"
+#include "ir/Walk.h"
+#include "passes/PipelineLoops.h"
+#include "target/Atoms.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace tlc::passes {
+
+using namespace ir;
+
+namespace {
+
+/// Where a statement stands.
+struct Site {
+  Block *block = nullptr;
+  std::size_t index = 0;  ///< in the block
+  Stmt *parent = nullptr; ///< that owns the block; null: the launch
+};
+
+class ChannelFinder {
+public:
+  ChannelFinder(Function &function, Launch &launch, const Target &target, const LaunchPlan *plan)
+      : launch(launch), target(target) {
+    loops = plannedLoops(launch, plan);
+    index(launch.body, nullptr);
+    analysis::Ranges ranges(function);
+    ranges.enter(launch);
+    analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
+      auto *copy = dynCast<CopyStmt>(&stmt);
+      if (copy && copy->copyKind == CopyKind::Auto && !copy->async && !copy->barrier.buffer &&
+          analysis::canUseTma(*copy, target, ranges))
+        byTma.insert(copy);
+      return true;
+    });
+  }
+
+  ChannelPlan run() {
+    plan.reason = unfit();
+    if (plan.reason.empty())
+      findTiles();
+    if (plan.reason.empty() && !feedsProducts())
+      plan.reason = "no tile of a pipelined loop goes to the tensor cores straight from its copy";
+    if (plan.reason.empty())
+      slice();
+    if (!plan.reason.empty()) {
+      plan.channels.clear();
+      plan.control.clear();
+    }
+    return std::move(plan);
+  }
+
+private:
+  void index(Block &block, Stmt *parent) {
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      Stmt &stmt = *block[i];
+      sites[&stmt] = {&block, i, parent};
+      forEachDefinition(stmt, [&](Expr &var) { binders[var.get()] = &stmt; });
+      if (auto *store = dynCast<StoreStmt>(&stmt))
+        stores[store->target.buffer->storage()].push_back(&stmt);
+      if (auto *alloc = dynCast<AllocStmt>(&stmt))
+        allocs[alloc->buffer] = &stmt;
+      forEachBlock(stmt, [&](Block &inner) { index(inner, &stmt); });
+    }
+  }
+
+  /// What makes the launch as a whole no matter for a producer.
+  std::string unfit() {
+    const std::int64_t group = target.limits.warp * target.limits.warpsPerGroup;
+    if (!target.has(Feature::Tma) || !target.has(Feature::Wgmma))
+      return "the target has no tensor copies or warpgroup products";
+    if (launch.threadCount() % group ||
+        launch.threadCount() + group > target.limits.threadsPerBlock)
+      return "the threads are no whole number of warpgroups";
+    std::string why;
+    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+      switch (stmt.kind) {
+      case StmtKind::Role:
+      case StmtKind::Mbar:
+      case StmtKind::Barrier:
+      case StmtKind::Fence:
+      case StmtKind::Async:
+        why = "the program synchronises its threads itself";
+        break;
+      case StmtKind::Source:
+      case StmtKind::Exit:
+        why = "it has C text or exits that a producer cannot follow";
+        break;
+      default:
+        break;
+      }
+      return why.empty();
+    });
+    return why;
+  }
+
+  /// The ancestor of `stmt`, or itself, that stands directly in `block`; null: none does.
+  const Stmt *within(const Block *block, const Stmt *stmt) const {
+    while (stmt && sites.at(stmt).block != block)
+      stmt = sites.at(stmt).parent;
+    return stmt;
+  }
+
+  struct Tile {
+    std::vector<const CopyStmt *> writers;
+    std::vector<const Stmt *> readers;
+    bool foreign = false; ///< written by something else than tensor copies
+  };
+
+  void findTiles() {
+    std::vector<Buffer *> order;
+    std::unordered_map<Buffer *, Tile> tiles;
+    walk(launch.body, [&](Stmt &stmt) {
+      forEachUse(stmt, [&](const BufferUse &use) {
+        Buffer *storage = use.buffer->storage();
+        if (storage->scope != Scope::Shared)
+          return;
+        if (tiles.emplace(storage, Tile{}).second)
+          order.push_back(storage);
+        Tile &tile = tiles[storage];
+        if (use.access == Access::Read)
+          tile.readers.push_back(&stmt);
+        else if (byTma.count(&stmt) && use.buffer == storage)
+          tile.writers.push_back(&cast<CopyStmt>(stmt));
+        else
+          tile.foreign = true;
+      });
+      return true;
+    });
+    for (Buffer *storage : order)
+      if (const Tile &tile = tiles[storage]; !tile.writers.empty())
+        addTile(storage, tile);
+  }
+
+  void addTile(Buffer *storage, const Tile &tile) {
+    Block *block = sites.at(tile.writers.front()).block;
+    std::size_t lastWrite = 0;
+    bool together = !tile.foreign && !tile.readers.empty();
+    for (const CopyStmt *writer : tile.writers) {
+      together &= sites.at(writer).block == block;
+      lastWrite = std::max(lastWrite, sites.at(writer).index);
+    }
+    const Stmt *first = nullptr, *last = nullptr;
+    for (const Stmt *reader : tile.readers) {
+      const Stmt *here = within(block, reader);
+      together &= here && sites.at(here).index > lastWrite;
+      if (!together)
+        break;
+      if (!first || sites.at(here).index < sites.at(first).index)
+        first = here;
+      if (!last || sites.at(here).index > sites.at(last).index)
+        last = here;
+    }
+    const ForStmt *loop = innermostLoop(tile.writers.front());
+    if (!together) {
+      if (loop && loop->kind == ForKind::Pipelined)
+        plan.reason = "`" + storage->name + "` is also written or read elsewhere";
+      return;
+    }
+    for (Channel &channel : plan.channels)
+      if (channel.block == block && channel.firstReader == first && channel.lastReader == last) {
+        channel.tiles.push_back(storage);
+        channel.copies.insert(channel.copies.end(), tile.writers.begin(), tile.writers.end());
+        std::sort(channel.copies.begin(), channel.copies.end(),
+                  [&](auto *a, auto *b) { return sites.at(a).index < sites.at(b).index; });
+        return;
+      }
+    Channel channel;
+    channel.block = block;
+    channel.copies = tile.writers;
+    channel.tiles = {storage};
+    channel.firstReader = first;
+    channel.lastReader = last;
+    channel.repeats = loop || inWhile(tile.writers.front());
+    for (const PlannedLoop &planned : loops)
+      if (planned.loop == loop)
+        channel.stages = std::max<std::int64_t>(1, planned.stages);
+    plan.channels.push_back(std::move(channel));
+  }
+
+  const ForStmt *innermostLoop(const Stmt *stmt) const {
+    while ((stmt = sites.at(stmt).parent))
+      if (const auto *loop = dynCast<ForStmt>(stmt))
+        return loop;
+    return nullptr;
+  }
+  bool inWhile(const Stmt *stmt) const {
+    while ((stmt = sites.at(stmt).parent))
+      if (stmt->kind == StmtKind::While)
+        return true;
+    return false;
+  }
+
+  /// Some channel in a loop must feed a product, and no pipelined loop may be left with copies of
+  /// its own: they would wait for themselves in each round.
+  bool feedsProducts() {
+    std::unordered_set<const Stmt *> taken;
+    bool feeds = false;
+    for (const Channel &channel : plan.channels) {
+      taken.insert(channel.copies.begin(), channel.copies.end());
+      if (channel.repeats && channel.stages > 1)
+        walk(std::as_const(*channel.block), [&](const Stmt &stmt) {
+          if (isWarpgroupGemm(stmt))
+            forEachUse(stmt, [&](const BufferUse &use) {
+              feeds |=
+                  std::count(channel.tiles.begin(), channel.tiles.end(), use.buffer->storage()) > 0;
+            });
+          return true;
+        });
+    }
+    for (const PlannedLoop &planned : loops)
+      walk(std::as_const(planned.loop->body), [&](const Stmt &stmt) {
+        const auto *copy = dynCast<CopyStmt>(&stmt);
+        if (copy && copy->source.buffer->storage()->scope == Scope::Global &&
+            copy->target.buffer->storage()->scope == Scope::Shared && !taken.count(copy))
+          plan.reason = "`" + copy->target.buffer->name + "` cannot be loaded by tensor copies";
+        return true;
+      });
+    return feeds;
+  }
+
+  // ---- What the producer has to run
+
+  void slice() {
+    for (const Channel &channel : plan.channels)
+      for (const CopyStmt *copy : channel.copies) {
+        needUses(*copy);
+        needParents(*copy);
+      }
+    // Jumps in loops that the producer runs decide how often it does.
+    for (bool changed = true; std::exchange(changed, false) && plan.reason.empty();)
+      for (auto &[stmt, site] : sites)
+        if ((stmt->kind == StmtKind::Break || stmt->kind == StmtKind::Continue) &&
+            !plan.control.count(stmt) && plan.control.count(loopOf(stmt))) {
+          need(*stmt);
+          changed = true;
+          break;
+        }
+  }
+
+  const Stmt *loopOf(const Stmt *stmt) const {
+    do
+      stmt = sites.at(stmt).parent;
+    while (stmt && stmt->kind != StmtKind::For && stmt->kind != StmtKind::While);
+    return stmt;
+  }
+
+  void need(const Stmt &stmt) {
+    if (!plan.reason.empty() || !plan.control.insert(&stmt).second)
+      return;
+    needUses(stmt);
+    needParents(stmt);
+  }
+
+  void needParents(const Stmt &stmt) {
+    const Stmt *parent = sites.at(&stmt).parent;
+    if (!parent || plan.control.count(parent))
+      return;
+    need(*parent);
+    // What a while loop tests is computed in its own block.
+    if (const auto *loop = dynCast<WhileStmt>(parent))
+      for (const StmtPtr &inner : loop->conditionBlock)
+        need(*inner);
+  }
+
+  void needUses(const Stmt &stmt) {
+    forEachExpr(stmt, [&](Expr e) { needVars(e); });
+    if (const auto *load = dynCast<LoadStmt>(&stmt))
+      needMemory(*load->source.buffer->storage());
+  }
+
+  void needVars(Expr e) {
+    std::vector<Expr> vars;
+    collectVars(e, vars);
+    for (Expr var : vars) {
+      if (var == launch.tid || var == launch.threadVars[0] || var == launch.threadVars[1] ||
+          var == launch.threadVars[2]) {
+        plan.reason = "what is loaded depends on the thread";
+        return;
+      }
+      auto binder = binders.find(var.get());
+      if (binder == binders.end())
+        continue; // a parameter, a size, a block index
+      StmtKind kind = binder->second->kind;
+      if (kind == StmtKind::Let || kind == StmtKind::Load || kind == StmtKind::For)
+        need(*binder->second);
+      else
+        plan.reason = "what is loaded depends on values that the block computes";
+    }
+  }
+
+  /// A scalar's memory: variables of the thread are kept by the producer too; global tensors must
+  /// be constant during the launch.
+  void needMemory(const Buffer &storage) {
+    const bool own = storage.scope == Scope::Local;
+    bool written = !own && storage.scope != Scope::Global;
+    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+      forEachUse(stmt, [&](const BufferUse &use) {
+        written |= use.access != Access::Read && analysis::mayAlias(*use.buffer, storage) &&
+                   !(own && isa<StoreStmt>(stmt));
+      });
+      return !written;
+    });
+    if (written)
+      plan.reason = "what is loaded depends on `" + storage.name + "`, which the block computes";
+    if (!own || written)
+      return;
+    if (auto found = allocs.find(&storage); found != allocs.end())
+      need(*found->second);
+    for (const Stmt *store : stores[&storage])
+      need(*store);
+  }
+
+  Launch &launch;
+  const Target &target;
+  ChannelPlan plan;
+  std::vector<PlannedLoop> loops;
+  std::unordered_set<const Stmt *> byTma;
+  std::unordered_map<const Stmt *, Site> sites;
+  std::unordered_map<const ExprNode *, const Stmt *> binders;
+  std::unordered_map<const Buffer *, std::vector<const Stmt *>> stores;
+  std::unordered_map<const Buffer *, const Stmt *> allocs;
+};
+
+} // namespace
+
+bool isWarpgroupGemm(const Stmt &stmt) {
+  const auto *gemm = dynCast<GemmStmt>(&stmt);
+  return gemm && gemm->atom && gemm->atom->kind == AtomKind::WarpGroup;
+}
+
+ChannelPlan findChannels(Function &function, Launch &launch, const Target &target,
+                         const LaunchPlan *plan) {
+  return ChannelFinder(function, launch, target, plan).run();
+}
+
+} // namespace tlc::passes

@@ -1,0 +1,45 @@
+// Which copies a producer warp can take over from the threads that compute, and what else it has to
+// run to do so.
+//
+// A channel is a group of tiles that are filled together and given free together: all their copies
+// stand in one block, before all their readers, which are the same statements for all of them.
+// Tiles in a loop become rings of `stages` versions. Control flow and scalars that say whether, how
+// often and from where to copy are repeated by the producer; they may depend on nothing that other
+// threads compute.
+#pragma once
+
+#include "ir/Function.h"
+#include "passes/Schedule.h"
+#include "target/Target.h"
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace tlc::passes {
+
+struct Channel {
+  ir::Block *block = nullptr;               ///< holds the copies and the statements that read
+  std::vector<const ir::CopyStmt *> copies; ///< in program order
+  std::vector<ir::Buffer *> tiles;          ///< what they fill; each owns its storage
+  const ir::Stmt *firstReader = nullptr; ///< statements of `block`; readers may be nested in them
+  const ir::Stmt *lastReader = nullptr;
+  std::int64_t stages = 1; ///< versions of each tile
+  bool repeats = false;    ///< in a loop: a version is filled more than once
+};
+
+struct ChannelPlan {
+  std::vector<Channel> channels; ///< in the order of their first copies
+  /// Statements that the producer executes for them: scalars, and the loops and branches around.
+  std::unordered_set<const ir::Stmt *> control;
+  std::string reason; ///< why there is nothing to take over; empty: there is
+};
+
+/// Looks, and changes nothing. `plan` has the stages of pipelined loops; null: as written.
+ChannelPlan findChannels(ir::Function &function, ir::Launch &launch, const Target &target,
+                         const LaunchPlan *plan);
+
+/// Whether a statement is a product of whole warpgroups with operands in shared memory.
+bool isWarpgroupGemm(const ir::Stmt &stmt);
+
+} // namespace tlc::passes

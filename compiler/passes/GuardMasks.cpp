@@ -1,0 +1,173 @@
+// guard-masks: tiles that a mask leaves whole are not masked element by element.
+//
+//   map %i in 64, %j in 64 {
+//     store %S[%i, %j] = select(%b * 64 + %i >= %k * 64 + %j, 0, -inf)
+//   }
+//   gemm %A, %B -> %S
+//     =>
+//   if not (%k * 64 + 63 <= %b * 64) { map … as before … }
+//   gemm %A, %B -> %S clear(%k * 64 + 63 <= %b * 64)
+//
+// Attention writes a mask into the scores before it accumulates onto them. Only tiles on the
+// diagonal, or at the end of a ragged sequence, need it. The condition at the worst point of the
+// tile says for all of it; where that depends on no loop and no block, nothing is gained, and the
+// map stays. A map whose tile no product follows gets a fill in the other branch.
+//
+// Why here: after bounds, which proves or guards what maps read; before select-atoms and plan, for
+// which a product that clears its result is cheaper than one that does not.
+#include "ir/Builder.h"
+#include "ir/Walk.h"
+#include "passes/Pass.h"
+
+#include <cmath>
+
+namespace tlc::passes {
+
+using namespace ir;
+
+namespace {
+
+/// A comparison as a difference that is not negative exactly where it holds; null: no such form.
+Expr difference(Expr e) {
+  if (e.kind() != ExprKind::Binary)
+    return {};
+  Expr a = e->operands[0], b = e->operands[1];
+  if (!a.dtype().isInt() || a.dtype().lanes != 1)
+    return {};
+  switch (e->binaryOp()) {
+  case BinaryOp::Ge:
+    return a - b;
+  case BinaryOp::Gt:
+    return a - b - 1;
+  case BinaryOp::Le:
+    return b - a;
+  case BinaryOp::Lt:
+    return b - a - 1;
+  default:
+    return {};
+  }
+}
+
+/// What makes `condition` true at every point of the map; null: not known. Null operands of a
+/// conjunction make it null.
+Expr everywhere(Expr condition, const MapStmt &map) {
+  if (condition.kind() == ExprKind::Binary && condition->binaryOp() == BinaryOp::LogicalAnd) {
+    Expr a = everywhere(condition->operands[0], map), b = everywhere(condition->operands[1], map);
+    return a && b ? logicalAnd(a, b) : Expr();
+  }
+  Expr rest = difference(condition);
+  if (!rest)
+    return {};
+  Linear sum = linear(rest);
+  for (std::size_t v = 0; v < map.vars.size(); ++v) {
+    auto extent = map.extents[v].constant();
+    if (!extent)
+      return {};
+    std::int64_t coefficient = 0;
+    std::erase_if(sum.terms, [&](const auto &term) {
+      if (term.first == map.vars[v])
+        coefficient = term.second;
+      return term.first == map.vars[v];
+    });
+    if (coefficient < 0)
+      sum.constant += coefficient * (*extent - 1);
+  }
+  // Read best with what is taken away on the left.
+  Linear left, right;
+  (sum.constant < 0 ? left : right).constant = std::abs(sum.constant);
+  for (auto &[term, factor] : sum.terms) {
+    for (Expr var : map.vars)
+      if (uses(term, var))
+        return {};
+    (factor < 0 ? left : right).terms.emplace_back(term, std::abs(factor));
+  }
+  Context &context = condition.context();
+  return lessEqual(fromLinear(context, rest.dtype(), left),
+                   fromLinear(context, rest.dtype(), right));
+}
+
+/// A map that writes one of two constants to each element of a whole buffer.
+struct Mask {
+  MapStmt *map = nullptr;
+  Buffer *tile = nullptr;
+  Expr whole; ///< where this holds, every element gets `value`
+  Expr value;
+};
+
+std::optional<Mask> maskOf(Stmt &stmt) {
+  auto *map = dynCast<MapStmt>(&stmt);
+  if (!map || map->body.size() != 1)
+    return std::nullopt;
+  auto *store = dynCast<StoreStmt>(map->body.front().get());
+  if (!store || store->predicate || store->value.kind() != ExprKind::Select ||
+      store->target.buffer->base || store->target.indices != map->vars ||
+      store->target.buffer->shape != map->extents)
+    return std::nullopt;
+  Expr condition = store->value->operands[0], value = store->value->operands[1];
+  if (!value.isConstant() || !store->value->operands[2].isConstant())
+    return std::nullopt;
+  Expr whole = everywhere(condition, *map);
+  if (!whole || whole.isConstant())
+    return std::nullopt;
+  return Mask{map, store->target.buffer, whole, value};
+}
+
+bool isZero(Expr value) {
+  return value.isConstant(0) || (value.isFloat() && value->real == 0 && !std::signbit(value->real));
+}
+
+class MaskGuard {
+public:
+  explicit MaskGuard(Function &function) : function(function) {}
+
+  /// `inLoop`: elsewhere a mask is written once, which costs little.
+  void block(Block &b, bool inLoop) {
+    Block out;
+    for (std::size_t i = 0; i < b.size(); ++i) {
+      StmtPtr &stmt = b[i];
+      bool loops = isa<ForStmt>(*stmt) || isa<WhileStmt>(*stmt);
+      if (!isa<MapStmt>(*stmt))
+        forEachBlock(*stmt, [&](Block &inner) { block(inner, inLoop || loops); });
+      auto mask = inLoop ? maskOf(*stmt) : std::nullopt;
+      if (!mask) {
+        out.push_back(std::move(stmt));
+        continue;
+      }
+      auto *gemm = i + 1 < b.size() ? dynCast<GemmStmt>(b[i + 1].get()) : nullptr;
+      bool clears = gemm && !gemm->clear && gemm->c.buffer == mask->tile && gemm->c.wholeBuffer() &&
+                    isZero(mask->value) && gemm->a.buffer->storage() != mask->tile &&
+                    gemm->b.buffer->storage() != mask->tile;
+      if (clears)
+        gemm->clear = mask->whole;
+      guard(*mask, std::move(stmt), clears, out);
+    }
+    b = std::move(out);
+  }
+
+private:
+  void guard(const Mask &mask, StmtPtr map, bool clears, Block &out) {
+    auto branch = std::make_unique<IfStmt>(map->range);
+    branch->condition = logicalNot(mask.whole);
+    if (!clears) {
+      auto fill = std::make_unique<FillStmt>(map->range);
+      fill->target = wholeRegion(*function.context, *mask.tile);
+      fill->value = mask.value;
+      branch->otherwise.push_back(std::move(fill));
+    }
+    branch->then.push_back(std::move(map));
+    out.push_back(std::move(branch));
+  }
+
+  Function &function;
+};
+
+} // namespace
+
+void guardMasks(Function &function, PassContext &context) {
+  if (!context.target.isGpu())
+    return;
+  for (auto &launch : function.launches)
+    MaskGuard(function).block(launch->body, false);
+}
+
+} // namespace tlc::passes
