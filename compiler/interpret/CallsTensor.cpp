@@ -93,8 +93,12 @@ void transferBox(Group &group, const CallNode &node, std::uint32_t lane, Transfe
   for (std::int64_t n = 0; n < walk.count(); ++n)
     transferElement(group, what, tensor, tile, walk.at(n),
                     swizzled(start + n * tile.bits(), map.swizzleBytes), lane, bar);
-  if (bar)
-    bytesArrived(*bar, walk.count() * tile.bits() / 8);
+  if (!bar)
+    return;
+  // Who waits for the bytes sees them, whenever the arrivals were.
+  group.release(bar->clock);
+  group.tick();
+  bytesArrived(*bar, walk.count() * tile.bits() / 8);
 }
 
 } // namespace

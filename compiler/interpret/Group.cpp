@@ -377,13 +377,13 @@ Value Group::uniformValue(Ref r, DType type, const char *what) {
 
 // ---- Asynchronous operations
 
-void Group::land(std::vector<Flight> &flights) {
+void Group::land(std::vector<Flight> &flights, bool ordered) {
   for (const Flight &f : flights) {
     auto &state = f.storage->state;
     for (std::size_t byte = f.begin; byte < f.begin + f.bytes && byte < state.size(); ++byte)
       if (state[byte] == InFlight)
         state[byte] = Defined;
-    if (watch != Watch::Threads || f.storage->scope != ir::Scope::Shared)
+    if (ordered || watch != Watch::Threads || f.storage->scope != ir::Scope::Shared)
       continue;
     // For other threads, the issuer has written it now.
     Storage &s = *f.storage;

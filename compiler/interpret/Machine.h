@@ -223,7 +223,8 @@ public:
 
   // ---- Asynchronous operations
   void fly(Flight f) { open.push_back(f); }
-  void land(std::vector<Flight> &flights);
+  /// `ordered`: by what was released and acquired since, so that they were written when they began.
+  void land(std::vector<Flight> &flights, bool ordered = false);
   void commit();
   void waitFor(std::size_t pending);
 

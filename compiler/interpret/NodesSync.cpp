@@ -214,7 +214,7 @@ void MbarNode::run(Group &group) {
           });
       group.current = this;
       group.acquire(bar->passed);
-      group.land(bar->flights);
+      group.land(bar->flights, true);
     }
     return;
   }
