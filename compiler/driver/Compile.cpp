@@ -3,6 +3,7 @@
 #include "driver/Files.h"
 #include "driver/Outputs.h"
 #include "driver/Pipeline.h"
+#include "driver/Report.h"
 #include "emit/Interface.h"
 #include "ir/Print.h"
 #include "passes/PassManager.h"
@@ -172,6 +173,25 @@ int runCheck(Session &session) {
   }
   if (session.options.timePasses)
     printTimes(session);
+  return session.exitStatus();
+}
+
+int runReport(Session &session) {
+  std::vector<const Target *> targets = chosenTargets(session);
+  if (targets.empty())
+    return session.exitStatus();
+  if (targets.size() > 1) { // a schedule is one target's
+    session.diagnostics.report(diag::BadCommandLine, {}, "a report is for one target at a time");
+    return session.exitStatus();
+  }
+  const std::string &path = session.options.sources.front();
+  std::unique_ptr<ast::Module> module;
+  if (!isIr(path) && !(module = readModule(session, path)))
+    return session.exitStatus();
+  std::vector<CompiledUnit> units = compile(session, path, targets, module.get());
+  if (!session.diagnostics.hasErrors())
+    writeOutputs(session, {{session.options.output.empty() ? "-" : session.options.output,
+                            reportText(units.front())}});
   return session.exitStatus();
 }
 

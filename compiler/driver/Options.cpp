@@ -37,6 +37,9 @@ constexpr std::array verbs = {
     VerbInfo{Verb::Opt, "opt",
              "run passes over the compiler's intermediate text\n"
              "  tlc opt gemm.tlir --passes=simplify,unroll"},
+    VerbInfo{Verb::Report, "report",
+             "show what was decided for each launch, and why; --schedule=FILE takes it back\n"
+             "  tlc report gemm.tl --target=sm90"},
     VerbInfo{Verb::Targets, "targets",
              "list what can be compiled for\n"
              "  tlc targets sm90 --flags"},
@@ -224,6 +227,10 @@ void addVerbOptions(CLI::App &app, Verb verb, Options &options, RawOptions &raw)
     if (verb == Verb::Check)
       app.add_flag("--syntax-only", options.syntaxOnly,
                    "read the text only; needs no target (--syntax-only)");
+    if (verb == Verb::Report)
+      app.add_option("-o", options.output,
+                     "where the text goes; standard output if left out (-o gemm.schedule)")
+          ->group("Files");
     if (verb == Verb::Opt)
       addList(app, "--passes,--run-pass", raw.passes,
               "the passes to run, in this order (--passes=simplify,plan)")

@@ -11,7 +11,7 @@
 
 namespace tlc {
 
-enum class Verb { Build, Check, Run, Opt, Targets, Explain };
+enum class Verb { Build, Check, Run, Opt, Report, Targets, Explain };
 enum class ColorMode { Auto, Always, Never };
 enum class DiagnosticsFormat { Text, Json };
 enum class HostChecks { Full, Cheap, None };

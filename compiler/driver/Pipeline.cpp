@@ -159,6 +159,18 @@ bool readSchedule(Session &session, passes::Schedule &schedule) {
   return true;
 }
 
+// A schedule file is for some kernel of the source, or it is a mistake.
+bool speaksOf(Session &session, const passes::Schedule &schedule, const CompiledUnit &unit) {
+  bool any = schedule.launches.empty();
+  for (const auto &function : unit.functions)
+    any |= !passes::scheduleFor(schedule, function->name).launches.empty();
+  if (!any)
+    session.diagnostics.report(diag::BadSchedule, {},
+                               "it is for kernel `" + schedule.launches.front().kernel +
+                                   "`, which is not compiled here");
+  return any;
+}
+
 } // namespace
 
 void addTime(Session &session, std::string_view step, double seconds) {
@@ -212,7 +224,7 @@ std::unique_ptr<ast::Module> readModule(Session &session, const std::string &pat
 
 CompiledUnit readIr(Session &session, const std::string &path, const Target &target) {
   session.step = "reading IR";
-  CompiledUnit unit{&target, std::make_unique<ir::Context>(), {}, {}};
+  CompiledUnit unit{&target, std::make_unique<ir::Context>(), {}, {}, {}};
   std::string error;
   std::optional<std::uint32_t> file = session.sources.load(path, error);
   if (!file)
@@ -245,7 +257,7 @@ CompiledUnit elaborateUnit(Session &session, const ast::Module &module, const Ta
     return parseExpression(session.sources, file, session.diagnostics);
   };
 
-  CompiledUnit unit{&target, std::make_unique<ir::Context>(), {}, {}};
+  CompiledUnit unit{&target, std::make_unique<ir::Context>(), {}, {}, {}};
   ElaborateResult result = elaborateModule(module, session.sources, session.diagnostics, target,
                                            *unit.context, settings);
   unit.functions = std::move(result.functions);
@@ -261,7 +273,8 @@ void runPipeline(Session &session, CompiledUnit &unit, const std::vector<std::st
   if (!options.stopAfter.empty())
     named.push_back(options.stopAfter);
   passes::Schedule given;
-  if (!knownPasses(session, named) || !readSchedule(session, given))
+  if (!knownPasses(session, named) || !readSchedule(session, given) ||
+      !speaksOf(session, given, unit))
     return;
 
   for (std::unique_ptr<ir::Function> &function : unit.functions) {
@@ -270,7 +283,8 @@ void runPipeline(Session &session, CompiledUnit &unit, const std::vector<std::st
     dump("elaborate", *function);
     if (options.stopAfter == "elaborate")
       continue;
-    passes::Schedule schedule = given;
+    passes::Schedule &schedule =
+        unit.schedules.emplace_back(passes::scheduleFor(given, function->name));
     passes::PassContext context{*unit.target, session.diagnostics, schedule};
     passes::PipelineOptions settings;
     settings.only = only;

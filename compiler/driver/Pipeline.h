@@ -4,6 +4,7 @@
 
 #include "driver/Session.h"
 #include "ir/Function.h"
+#include "passes/Schedule.h"
 #include "syntax/AST.h"
 #include "target/Target.h"
 
@@ -18,7 +19,8 @@ struct CompiledUnit {
   const Target *target = nullptr;
   std::unique_ptr<ir::Context> context;
   std::vector<std::unique_ptr<ir::Function>> functions;
-  std::vector<std::string> imported; ///< files read besides the source
+  std::vector<std::string> imported;       ///< files read besides the source
+  std::vector<passes::Schedule> schedules; ///< of the functions that went through the pipeline
 };
 
 /// The targets that the options name, all of one family and all supported; empty after an error

@@ -40,6 +40,7 @@ int runBuild(Session &session);
 int runCheck(Session &session);
 int runRun(Session &session);
 int runOpt(Session &session);
+int runReport(Session &session);
 int runTargets(Session &session);
 int runExplain(Session &session);
 

@@ -68,6 +68,8 @@ int runVerb(Session &session) {
     return runRun(session);
   case Verb::Opt:
     return runOpt(session);
+  case Verb::Report:
+    return runReport(session);
   case Verb::Targets:
     return runTargets(session);
   case Verb::Explain:

@@ -288,7 +288,7 @@ private:
 } // namespace
 
 SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBytes,
-                        const SharedMemory &machine, const Sizes &shape) {
+                        const SharedMemory &machine, const Sizes &shape, Vectors vectors) {
   Sizes tile = store.outputSizes(), cover = tile;
   for (std::size_t i = 0; i < tile.size(); ++i) {
     if (load.outputs.at(i).name != tile[i].first)
@@ -305,7 +305,9 @@ SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBy
   };
   auto cheapest = [&](const Layout &access, Index &vector) {
     std::optional<AccessCost> cost;
-    for (Index v = vectorWidth(access, limit); v >= 1 && !(cost && cost->conflictFree()); v /= 2) {
+    Index widest =
+        vectors == Vectors::InOrder ? orderedWidth(access, limit) : vectorWidth(access, limit);
+    for (Index v = widest; v >= 1 && !(cost && cost->conflictFree()); v /= 2) {
       AccessCost c = bankConflicts(access, v, elementBytes, machine);
       if (!cost || c.wavefronts < cost->wavefronts)
         cost = c, vector = v;

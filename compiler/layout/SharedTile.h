@@ -12,10 +12,13 @@ struct SharedPlan {
   Index storeVector = 1, loadVector = 1;
   AccessCost store, load;
 };
+/// Which registers an access may put together: any that lie side by side, or only runs r, r + 1 …
+enum class Vectors : std::uint8_t { AnyOrder, InOrder };
 /// `shape` is the tile's own size where the fragments cover more (guarded) coordinates. Rows may
 /// come out rounded up.
 SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBytes,
-                        const SharedMemory &machine = {}, const Sizes &shape = {});
+                        const SharedMemory &machine = {}, const Sizes &shape = {},
+                        Vectors vectors = Vectors::AnyOrder);
 
 /// The form of tiles that warpgroup products and tensor copies address by descriptor: rows x panels
 /// along the last axis. A panel is all rows times `swizzleBytes` bytes (0: 16 bytes), row-major,

@@ -96,40 +96,43 @@ bool kFirst(const GemmStmt &gemm, Side side) {
   return side == Side::A ? gemm.transposeA : !gemm.transposeB;
 }
 
+std::optional<MatrixLoad> matrixMoves(const Layout &registers, unsigned bits, bool transposed) {
+  Index word = 32 / static_cast<Index>(bits), words = registers.input("reg").size() / word;
+  Layout unit = named(matrixLayout(bits), "d0", "d1");
+  if (words == 0 || !divide(registers, unit))
+    return std::nullopt;
+  MatrixLoad moves;
+  moves.transposed = transposed;
+  moves.matrices = words % 4 == 0 ? 4 : words % 2 == 0 ? 2 : 1;
+  moves.groups = words / moves.matrices;
+  moves.registersPerGroup = moves.matrices * word;
+  // Lane l supplies row l % 8 of matrix l / 8, which is what registers [l / 8 * word, ...) of
+  // thread 0 start.
+  Index threads = registers.input("thread").size();
+  Layout origin = Layout::make(
+      {{"group", {{moves.groups, "reg", moves.registersPerGroup}}},
+       {"thread",
+        {{8}, {moves.matrices, "reg", word}, {4 / moves.matrices}, {threads / 32, "thread", 32}}}},
+      {{"reg", registers.input("reg").size()}, {"thread", threads}});
+  auto start = compose(registers, origin);
+  if (!start)
+    return std::nullopt;
+  Layout row = Layout::make(
+      {{"group", {{moves.groups}}}, {"thread", {{8, transposed ? "d1" : "d0"}, {threads / 8}}}},
+      {{"d0", transposed ? 1 : 8}, {"d1", transposed ? 8 : 1}});
+  auto sum = addLayouts(*start, row);
+  if (!sum)
+    return std::nullopt;
+  moves.start = std::move(*sum);
+  return moves;
+}
+
 std::optional<MatrixLoad> matrixLoad(const Atom &atom, const GemmGrid &grid, Side side,
                                      bool rowsContiguous) {
   unsigned bits = (side == Side::A ? atom.a : atom.b).bits();
   if (atom.kind != AtomKind::Matrix || bits > 32 || (rowsContiguous && bits != 16))
     return std::nullopt;
-  Layout step = operandStepLayout(atom, grid, side);
-  Index word = 32 / static_cast<Index>(bits), words = step.input("reg").size() / word;
-  Layout unit = named(matrixLayout(bits), "d0", "d1");
-  if (!divide(step, unit))
-    return std::nullopt;
-  MatrixLoad load;
-  load.transposed = rowsContiguous;
-  load.matrices = words % 4 == 0 ? 4 : words % 2 == 0 ? 2 : 1;
-  load.groups = words / load.matrices;
-  load.registersPerGroup = load.matrices * word;
-  // Lane l supplies row l % 8 of matrix l / 8, which is what registers [l / 8 * word, ...) of
-  // thread 0 start.
-  Index threads = step.input("thread").size();
-  Layout origin = Layout::make(
-      {{"group", {{load.groups, "reg", load.registersPerGroup}}},
-       {"thread",
-        {{8}, {load.matrices, "reg", word}, {4 / load.matrices}, {threads / 32, "thread", 32}}}},
-      {{"reg", step.input("reg").size()}, {"thread", threads}});
-  auto start = compose(step, origin);
-  if (!start)
-    return std::nullopt;
-  Layout row = Layout::make(
-      {{"group", {{load.groups}}}, {"thread", {{8, rowsContiguous ? "d1" : "d0"}, {threads / 8}}}},
-      {{"d0", rowsContiguous ? 1 : 8}, {"d1", rowsContiguous ? 8 : 1}});
-  auto sum = addLayouts(*start, row);
-  if (!sum)
-    return std::nullopt;
-  load.start = std::move(*sum);
-  return load;
+  return matrixMoves(operandStepLayout(atom, grid, side), bits, rowsContiguous);
 }
 
 std::optional<Layout> matrixAccess(const Atom &atom, const GemmGrid &grid, Side side,

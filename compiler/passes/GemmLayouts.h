@@ -52,6 +52,9 @@ struct MatrixLoad {
   Index groups = 1;
   Index registersPerGroup = 0; ///< elements that a thread receives
 };
+/// How registers, (reg, thread) -> (d0, d1), are moved by ldmatrix or stmatrix; `transposed`: the
+/// 16 bytes of an address run along d0. None if they do not lie in 8x8 matrices.
+std::optional<MatrixLoad> matrixMoves(const Layout &registers, unsigned bits, bool transposed);
 /// None where ldmatrix cannot do it: another width than 16 bits against the grain, or a scalar
 /// atom.
 std::optional<MatrixLoad> matrixLoad(const Atom &atom, const GemmGrid &grid, Side side,

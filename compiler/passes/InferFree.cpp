@@ -64,26 +64,13 @@ double memoryCost(const TileOp &op, const MemoryUse &use, const InferenceGraph &
     return registers * warps *
            (cost.instruction + (global ? 32 * cost.globalSector : 4 * cost.sharedWavefront));
   Index v = orderedWidth(*offset, use.vectorLimit);
-  double instructions = registers / static_cast<double>(v) * warps;
   if (!global) {
+    double instructions = registers / static_cast<double>(v) * warps;
     double wavefronts = std::max(1.0, bytes * static_cast<double>(v) * target.limits.warp / 128);
     return instructions * (cost.instruction + wavefronts * cost.sharedWavefront);
   }
-  // Registers behave alike: the first access of each thread stands for all.
-  auto first = sliceInput(*offset, "reg", 0, v);
-  Index elementBytes = std::max<Index>(1, use.buffer->dtype.bits() / 8);
-  double touched = 0;
-  if (first) {
-    AccessCost s = sectors(*first, v, elementBytes, target.limits.warp);
-    AccessCost lines = sectors(*first, v, elementBytes, target.limits.warp, 128);
-    touched = (static_cast<double>(s.wavefronts) +
-               static_cast<double>(lines.wavefronts) * cost.globalLine / cost.globalSector) *
-              registers / static_cast<double>(v);
-    if (use.access != Access::Read)
-      touched += static_cast<double>(s.wavefronts - s.ideal) * registers / static_cast<double>(v) *
-                 cost.partialStoreSector / std::max(cost.globalSector, 0.01);
-  }
-  return instructions * cost.instruction + touched * cost.globalSector;
+  return globalSlots(target, *offset, v, std::max<Index>(1, use.buffer->dtype.bits() / 8),
+                     use.access != Access::Read);
 }
 
 /// Threads along an axis of a schedule, in its warp and beyond.
@@ -195,6 +182,26 @@ std::vector<Layout> scanProposals(const TileOp &op, const Target &target) {
 }
 
 } // namespace
+
+double globalSlots(const Target &target, const Layout &offset, Index vector, Index elementBytes,
+                   bool writes) {
+  const CostWeights &cost = target.cost;
+  Index warp = std::max(1, target.limits.warp);
+  double perThread = static_cast<double>(offset.input("reg").size()) / static_cast<double>(vector);
+  double warps = static_cast<double>((offset.input("thread").size() + warp - 1) / warp);
+  // Registers behave alike: the first access of each thread stands for all.
+  auto first = sliceInput(offset, "reg", 0, vector);
+  double touched = 0;
+  if (first) {
+    AccessCost s = sectors(*first, vector, elementBytes, warp);
+    AccessCost lines = sectors(*first, vector, elementBytes, warp, 128);
+    touched = static_cast<double>(s.wavefronts) * cost.globalSector +
+              static_cast<double>(lines.wavefronts) * cost.globalLine;
+    if (writes)
+      touched += static_cast<double>(s.wavefronts - s.ideal) * cost.partialStoreSector;
+  }
+  return perThread * (warps * cost.instruction + touched);
+}
 
 std::optional<Layout> memoryAccess(const TileOp &op, const MemoryUse &use) {
   if (use.fixed)

@@ -12,6 +12,10 @@ std::vector<Layout> proposals(const TileOp &op, const InferenceGraph &graph);
 /// without a schedule cost nothing.
 double opCost(const TileOp &op, const InferenceGraph &graph);
 
+/// Slots that global memory takes for (reg, thread) -> offset, `vector` elements an access.
+double globalSlots(const Target &target, const Layout &offset, Index vector, Index elementBytes,
+                   bool writes);
+
 /// Whether a scan can work in this order: the axis lies in one run of registers, then in low lanes.
 bool scanOrder(const Layout &schedule, unsigned axis, const Target &target);
 

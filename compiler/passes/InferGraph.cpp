@@ -2,6 +2,7 @@
 // See InferGraph.h.
 #include "passes/InferGraph.h"
 
+#include "analysis/Copies.h"
 #include "passes/Registers.h"
 
 #include "ir/Walk.h"
@@ -133,11 +134,29 @@ Index extentOf(const Layout &l, const OutputAxis &o) {
 
 } // namespace
 
+namespace {
+
+void measureStores(InferenceGraph &graph) {
+  analysis::Ranges ranges(*graph.function);
+  ranges.enter(*graph.launch);
+  analysis::walkWithRanges(graph.launch->body, ranges, [&](Stmt &stmt) {
+    auto *copy = dynCast<CopyStmt>(&stmt);
+    if (copy && copy->boundsKnown && copy->target.buffer->storage()->scope == Scope::Global)
+      graph.storeBytes[&stmt] =
+          analysis::copyPieceBytes(*copy, ranges, graph.target->limits.maxVectorBytes);
+    return true;
+  });
+}
+
+} // namespace
+
 InferenceGraph buildGraph(Function &function, Launch &launch, const Target &target) {
   InferenceGraph graph;
   graph.function = &function;
   graph.launch = &launch;
   graph.target = &target;
+  if (target.isGpu())
+    measureStores(graph);
   Reader(graph).read(launch.body, {target.collectiveThreads(launch.threadCount()), 0, 1});
   return graph;
 }

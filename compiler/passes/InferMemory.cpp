@@ -171,14 +171,15 @@ void layoutTile(SharedTile &tile, const Target &target) {
   if (pairs.empty())
     pairs.emplace_back(&first, &first);
   std::optional<double> best = plain;
-  for (auto [store, load] : pairs) {
-    SharedPlan plan = deriveShared(*store, *load, bytes, machine, sizes);
-    auto cost = totalCost(plan.memory, tile, bytes, machine);
-    if (cost && (!best || *cost < *best)) {
-      best = cost;
-      buffer.layout = plan.memory;
+  for (auto [store, load] : pairs)
+    for (Vectors vectors : {Vectors::AnyOrder, Vectors::InOrder}) {
+      SharedPlan plan = deriveShared(*store, *load, bytes, machine, sizes, vectors);
+      auto cost = totalCost(plan.memory, tile, bytes, machine);
+      if (cost && (!best || *cost < *best)) {
+        best = cost;
+        buffer.layout = plan.memory;
+      }
     }
-  }
   buffer.alignment = std::max<Index>(buffer.alignment, 128);
 }
 

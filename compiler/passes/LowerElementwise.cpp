@@ -6,6 +6,7 @@
 #include "passes/ElementwiseToMaps.h"
 #include "passes/LowerMap.h"
 #include "passes/LowerReducer.h"
+#include "passes/MatrixStore.h"
 #include "passes/Pass.h"
 
 namespace tlc::passes {
@@ -35,6 +36,17 @@ public:
   }
 
 private:
+  /// The statements of one elementwise op.
+  void addOp(Block &lowered, Block &out) {
+    std::uint32_t op = ++function.lastOp;
+    walk(lowered, [&](Stmt &part) {
+      part.op = op;
+      return true;
+    });
+    for (StmtPtr &part : lowered)
+      out.push_back(std::move(part));
+  }
+
   void lowerBlock(Block &block, const MapThread &thread) {
     analysis::Ranges::Scope scope(ranges);
     Block out;
@@ -46,17 +58,14 @@ private:
         continue;
       }
       bool perThread = analysis::isPerThreadTileOp(*stmt) || isThreadVector(*stmt);
-      if (StmtPtr map = asMap(std::move(stmt), out)) {
-        Block lowered;
-        Builder builder(function, lowered);
+      Block lowered;
+      Builder builder(function, lowered);
+      auto *copy = dynCast<CopyStmt>(stmt.get());
+      if (copy && storeMatrices(builder, *copy, target, thread)) {
+        addOp(lowered, out);
+      } else if (StmtPtr map = asMap(std::move(stmt), out)) {
         lowerMapStmt(builder, cast<MapStmt>(*map), perThread ? alone(thread) : thread);
-        std::uint32_t op = ++function.lastOp;
-        walk(lowered, [&](Stmt &part) {
-          part.op = op;
-          return true;
-        });
-        for (StmtPtr &part : lowered)
-          out.push_back(std::move(part));
+        addOp(lowered, out);
       } else {
         lowerNested(*out.back(), thread);
       }

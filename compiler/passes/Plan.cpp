@@ -3,15 +3,18 @@
 //   for %ko in … pipelined stages(3)     =>     launch gemm { loop ko stages 3  // as written }
 //
 // Writes the Schedule: how many stages each pipelined loop gets, the order of blocks, the gemms'
-// instructions. What the user gave (--schedule=FILE) stays; so does everything with
+// instructions, how tiles are stored. What the user gave (--schedule=FILE) stays; so does
+// everything with
 // --schedule=as-written. Otherwise num_stages is a hint: a single stage becomes two where the
 // second one costs no occupancy, since a loop that waits for its own copies never overlaps with
 // them. Stands after select-atoms, whose choices it records, and before the first pass that follows
 // the plan.
 #include "analysis/Copies.h"
+#include "passes/Occupancy.h"
 #include "passes/Pass.h"
 #include "passes/PipelineLoops.h"
 #include "passes/PlanSpecialize.h"
+#include "passes/PlanStores.h"
 #include "passes/Rewrite.h"
 #include "target/Atoms.h"
 
@@ -28,6 +31,7 @@ public:
 
   LaunchPlan run(const LaunchPlan *given) {
     LaunchPlan plan;
+    plan.kernel = function.name;
     plan.name = launch.name.empty() ? function.name : launch.name;
     plan.raster = launch.raster;
     plan.rasterReason = launch.raster.panel ? "as written" : "";
@@ -44,12 +48,25 @@ public:
       return true;
     });
     planSpecialization(function, launch, pass, plan, given ? given->specialize : std::nullopt);
+    planTheStores(plan);
     if (given)
       follow(*given, plan);
     return plan;
   }
 
 private:
+  void planTheStores(LaunchPlan &plan) {
+    analysis::Ranges ranges(function);
+    ranges.enter(launch);
+    plan.stores = planStores(launch, pass.target, ranges);
+    if (function.options.hintsAreBinding)
+      for (StorePlan &store : plan.stores) {
+        store.staged = false;
+        store.binding = true;
+        store.reason = "as written";
+      }
+  }
+
   LoopPlan planned(const ForStmt &loop) {
     LoopPlan plan{loop.var->name, loop.stages, false, "as written"};
     if (loop.stages == 0) {
@@ -61,7 +78,9 @@ private:
       return plan;
     std::int64_t more = bytesLoaded(loop);
     std::int64_t now = bytesOf(launch.body);
-    if (more > 0 && residentBlocks(now) == residentBlocks(now + more)) {
+    std::int64_t threads = launch.threadCount();
+    if (more > 0 && residentBlocks(pass.target, threads, now) ==
+                        residentBlocks(pass.target, threads, now + more)) {
       plan.stages = 2;
       plan.reason = "a second stage costs no occupancy";
     }
@@ -100,18 +119,6 @@ private:
     return sum;
   }
 
-  /// Blocks that shared memory lets reside on a multiprocessor at once; 0: none fits.
-  std::int64_t residentBlocks(std::int64_t bytes) const {
-    const Limits &limits = pass.target.limits;
-    if (bytes > limits.sharedPerBlockOptIn)
-      return 0;
-    std::int64_t threads = launch.threadCount();
-    std::int64_t byThreads = limits.threadsPerSm / std::max<std::int64_t>(1, threads);
-    std::int64_t byShared =
-        limits.sharedPerSm / std::max<std::int64_t>(1, bytes + limits.sharedReserved);
-    return std::min(byThreads, byShared);
-  }
-
   template <typename T>
   static void take(const std::optional<T> &given, std::optional<T> &choice, std::string &reason) {
     if (!given)
@@ -143,6 +150,7 @@ private:
     }
     for (std::size_t i = 0; i < given.stores.size(); ++i) {
       plan.stores[i].staged = given.stores[i].staged;
+      plan.stores[i].binding = true;
       plan.stores[i].reason = "as given";
     }
     if (given.cluster && (*given.cluster)[0] * (*given.cluster)[1] > pass.target.limits.maxCluster)

@@ -62,7 +62,12 @@ private:
     std::string_view what = parts[0];
     if (what == "launch" && parts.size() == 3 && parts[2] == "{" && !open) {
       schedule.launches.emplace_back().name = parts[1];
+      schedule.launches.back().kernel = kernel;
       open = true;
+      return;
+    }
+    if (what == "kernel" && parts.size() == 2 && !open) {
+      kernel = parts[1];
       return;
     }
     if (what == "}" && parts.size() == 1 && open) {
@@ -70,7 +75,7 @@ private:
       return;
     }
     if (!open) {
-      message = "expected `launch NAME {`";
+      message = "expected `kernel NAME` or `launch NAME {`";
       return;
     }
     LaunchPlan &launch = schedule.launches.back();
@@ -83,7 +88,7 @@ private:
     else if (what == "gemm")
       readGemm(parts, launch);
     else if (what == "store" && parts.size() == 3 && (parts[2] == "staged" || parts[2] == "direct"))
-      launch.stores.push_back({std::string(parts[1]), parts[2] == "staged", {}});
+      launch.stores.push_back({std::string(parts[1]), parts[2] == "staged", true, {}, 0});
     else if (what == "cluster" && parts.size() == 3 && number(parts[1]).value_or(0) > 0 &&
              number(parts[2]).value_or(0) > 0)
       launch.cluster = {*number(parts[1]), *number(parts[2])};
@@ -127,6 +132,7 @@ private:
   }
 
   Schedule schedule;
+  std::string kernel; ///< of the launches that follow
   bool open = false;
   unsigned line = 0;
   std::string message;
@@ -155,9 +161,12 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
       text += " warps " + std::to_string(gemm.warpsM) + " " + std::to_string(gemm.warpsN);
     out.line(text);
   }
-  for (const StorePlan &store : launch.stores)
+  for (const StorePlan &store : launch.stores) {
+    std::string slices =
+        store.columns ? "; " + std::to_string(store.columns) + " columns at a time" : "";
     out.line("store " + store.name + (store.staged ? " staged" : " direct") +
-             comment(store.reason));
+             comment(store.reason + slices));
+  }
   if (launch.cluster)
     out.line("cluster " + std::to_string((*launch.cluster)[0]) + " " +
              std::to_string((*launch.cluster)[1]) + comment(launch.clusterReason));
@@ -169,9 +178,22 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
 
 } // namespace
 
+Schedule scheduleFor(const Schedule &all, std::string_view kernel) {
+  Schedule own;
+  own.given = all.given;
+  for (const LaunchPlan &launch : all.launches)
+    if (launch.kernel.empty() || launch.kernel == kernel)
+      own.launches.push_back(launch);
+  return own;
+}
+
 std::string printSchedule(const Schedule &schedule) {
   TextWriter out;
+  std::string_view kernel;
   for (const LaunchPlan &launch : schedule.launches) {
+    if (launch.kernel != kernel)
+      out.line("kernel " + launch.kernel);
+    kernel = launch.kernel;
     out.line("launch " + launch.name + " {");
     {
       auto inner = out.indent();

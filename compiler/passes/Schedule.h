@@ -1,5 +1,6 @@
 // What the planner decided, as an object that prints and parses.
 //
+//   kernel gemm                         // what follows is for this function
 //   launch gemm {
 //     raster row 8                      // blocks walk the grid in panels; "raster none"
 //     loop ko stages 3                  // the n-th pipelined loop of the launch, in program order
@@ -44,12 +45,15 @@ struct GemmPlan {
 
 /// One copy of a fragment to global memory.
 struct StorePlan {
-  std::string name;    ///< the tensor's
-  bool staged = false; ///< by way of shared memory, for wide accesses; false: from registers
+  std::string name;     ///< the tensor's
+  bool staged = false;  ///< by way of shared memory, for wide accesses; false: from registers
+  bool binding = false; ///< the user's word is final
   std::string reason;
+  std::int64_t columns = 0; ///< of the tile that are staged at a time (stage-stores); 0: all
 };
 
 struct LaunchPlan {
+  std::string kernel;               ///< the function; empty: whichever the schedule is given to
   std::string name;                 ///< launch.name, or the function's if that is empty
   std::optional<ir::Raster> raster; ///< none: nobody said
   std::string rasterReason;
@@ -74,6 +78,9 @@ struct Schedule {
     return index < launches.size() ? &launches[index] : nullptr;
   }
 };
+
+/// The launches of one function.
+Schedule scheduleFor(const Schedule &all, std::string_view kernel);
 
 std::string printSchedule(const Schedule &schedule);
 

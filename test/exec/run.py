@@ -11,6 +11,7 @@ import concurrent.futures
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import time
@@ -23,16 +24,27 @@ SAMPLES = ROOT / "samples"
 
 
 class Program:
-    """A host program with its kernels; `runs` are its argument lists. `target`: the only one that it is about."""
+    """A host program with its kernels; `runs` are its argument lists. `target`: the only one that it is about. `schedule` gives
+    the schedule's text another form."""
 
-    def __init__(self, name, kernels, host, runs=((),), flags=(), target=None):
+    def __init__(self, name, kernels, host, runs=((),), flags=(), target=None, schedule=None):
         self.name, self.kernels, self.host, self.runs = name, kernels, host, runs
-        self.flags, self.target = flags, target
+        self.flags, self.target, self.schedule = flags, target, schedule
 
 
-def sample(name, *files, runs=((),)):
+def sample(name, *files, runs=((),), schedule=None, suffix=""):
     folder = SAMPLES / name
-    return Program(name, [folder / f for f in ("kernel.tl", *files)], folder / "main.cpp", runs)
+    return Program(name + suffix, [folder / f for f in ("kernel.tl", *files)], folder / "main.cpp", runs, schedule=schedule)
+
+
+def persistent(schedule):
+    """Every launch walks over tiles."""
+    return re.sub(r"^(launch .*{)$", r"\1\n  persistent yes", re.sub(r"^ *persistent .*\n", "", schedule, flags=re.M), flags=re.M)
+
+
+def stores(word):
+    """Every accumulator is stored by way of shared memory (staged), or from registers (direct)."""
+    return lambda schedule: re.sub(r"^( *store \S+) \S+", rf"\1 {word}", schedule, flags=re.M)
 
 
 def own(name, target=None):
@@ -101,6 +113,10 @@ PROGRAMS = [
     sample("splitk_gemm"),
     sample("dequant_gemm"),
     sample("flash_attention"),
+    sample("gemm", "eager.tl", suffix="-persistent", schedule=persistent, runs=[tuple(map(str, s)) for s in (*GEMMS, (700, 260, 40))]),
+    sample("gemm", "eager.tl", suffix="-direct", schedule=stores("direct"), runs=[tuple(map(str, GEMMS[2]))]),
+    sample("splitk_gemm", suffix="-persistent", schedule=persistent),
+    sample("flash_attention", suffix="-persistent", schedule=persistent),
     own("pipelines"),
     own("products"),
     own("tiles"),
@@ -122,8 +138,14 @@ def build(program, options, folder):
     folder.mkdir(parents=True, exist_ok=True)
     emitted = []
     for kernel in program.kernels:
-        code, text = call([options.tlc, kernel, f"--target={options.target}", *program.flags,
-                           "-o", f"{kernel.stem}.cu"], folder)
+        command = [options.tlc, kernel, f"--target={options.target}", *program.flags]
+        if program.schedule:
+            code, text = call([options.tlc, "report", *command[1:]], folder)
+            if code:
+                return text
+            (folder / f"{kernel.stem}.schedule").write_text(program.schedule(text))
+            command.append(f"--schedule={kernel.stem}.schedule")
+        code, text = call([*command, "-o", f"{kernel.stem}.cu"], folder)
         if code:
             return text
         emitted.append(f"{kernel.stem}.cu")
@@ -152,7 +174,7 @@ def check(program, options):
             if code or "emu: " in text:
                 again = " ".join([*(f"{k}={v}" for k, v in settings.items()), f"{folder}/run", *arguments])
                 return program.name, f"exit status {code} of {again}\n{text[-6000:]}", 0
-            if mode == "late" and program.name == "gemm" and not arguments:
+            if mode == "late" and program.name.startswith("gemm") and not arguments:
                 break  # the largest one: two schedules will do
     ended = time.monotonic()
     return program.name, "", f"{built - started:.1f} s to compile, {ended - built:.1f} s to run"

@@ -174,7 +174,8 @@ TEST_CASE("plans print and parse") {
 }
 
 TEST_CASE("all that a schedule can say survives printing and parsing") {
-  const std::string text = "launch k {\n"
+  const std::string text = "kernel k\n"
+                           "launch k {\n"
                            "  raster column 2\n"
                            "  min_blocks 2\n"
                            "  loop ko stages 3\n"
@@ -185,6 +186,7 @@ TEST_CASE("all that a schedule can say survives printing and parsing") {
                            "  persistent yes\n"
                            "  specialize no\n"
                            "}\n"
+                           "kernel two\n"
                            "launch other {\n"
                            "}\n";
   passes::ScheduleError error;
@@ -192,6 +194,9 @@ TEST_CASE("all that a schedule can say survives printing and parsing") {
   REQUIRE(read);
   CHECK(passes::printSchedule(*read) == text);
   CHECK_FALSE(read->launches[1].raster);
+  passes::Schedule two = passes::scheduleFor(*read, "two");
+  REQUIRE(two.launches.size() == 1);
+  CHECK(two.launches[0].name == "other");
   CHECK_FALSE(read->launches[1].specialize);
   for (const char *line : {"store C", "store C both", "cluster 2", "cluster 0 1", "persistent",
                            "persistent maybe", "specialize 1"}) {

@@ -1,0 +1,245 @@
+// Staging of stores: the decision. See PlanStores.h.
+//
+// The threads of a matrix instruction hold two neighbouring elements of a row, so a warp that
+// stores an accumulator of 16-bit elements as it lies touches many half-filled sectors. By way of
+// shared memory it writes whole lines, 16 bytes a thread. That costs a trip through shared memory
+// and two barriers; both ways are counted in issue slots (target/README.md).
+#include "passes/PlanStores.h"
+
+#include "analysis/Copies.h"
+#include "ir/Walk.h"
+#include "layout/Algebra.h"
+#include "passes/GemmLayouts.h"
+#include "passes/InferFree.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace tlc::passes {
+
+using namespace ir;
+
+namespace {
+
+/// Staging must save at least this part: counts are estimates, shared memory is scarce.
+constexpr double worthwhile = 0.75;
+/// The pitch assumed between the rows of a tensor.
+constexpr Index assumedPitch = 1 << 14;
+
+/// Fragments that lie as a gemm makes them, (reg, thread) -> d0, d1.
+class Accumulators {
+public:
+  Accumulators(Launch &launch, const Target &target) : target(target) {
+    visit(launch.body, target.collectiveThreads(launch.threadCount()));
+  }
+
+  const Layout *of(const Buffer *fragment) const {
+    auto found = homes.find(fragment);
+    return found == homes.end() ? nullptr : &found->second;
+  }
+
+private:
+  void visit(Block &block, Index threads) {
+    for (StmtPtr &stmt : block) {
+      auto *role = dynCast<RoleStmt>(stmt.get());
+      forEachBlock(*stmt, [&](Block &inner) {
+        visit(inner, role ? target.collectiveThreads(role->count) : threads);
+      });
+      if (auto *gemm = dynCast<GemmStmt>(stmt.get()))
+        made(*gemm, threads);
+      else if (auto *copy = dynCast<CopyStmt>(stmt.get()))
+        passedOn(*copy);
+      else if (auto *map = dynCast<MapStmt>(stmt.get()))
+        passedOn(*map);
+    }
+  }
+
+  void made(const GemmStmt &gemm, Index threads) {
+    auto shape = gemmShape(gemm);
+    // Of a warpgroup's products a schedule decides: what staging gains there is not measured.
+    if (!gemm.atom || gemm.atom->kind == AtomKind::WarpGroup || !shape || !gemm.c.wholeBuffer() ||
+        gemm.c.buffer->base)
+      return;
+    homes.try_emplace(gemm.c.buffer,
+                      accumulatorLayout(*gemm.atom, gemmGrid(*gemm.atom, *shape, gemm.warpsM,
+                                                             gemm.warpsN, threads)));
+  }
+
+  void passOn(const Buffer &from, const Buffer &to) {
+    const Layout *home = of(&from);
+    if (home && to.scope == Scope::Fragment && from.constantShape() == to.constantShape()) {
+      Layout same = *home;
+      homes.try_emplace(&to, std::move(same));
+    }
+  }
+
+  void passedOn(const CopyStmt &copy) {
+    if (copy.source.wholeBuffer() && copy.target.wholeBuffer())
+      passOn(*copy.source.buffer, *copy.target.buffer);
+  }
+
+  /// What is computed element by element lies like its inputs.
+  void passedOn(const MapStmt &map) {
+    std::vector<const Element *> read, written;
+    walk(map.body, [&](const Stmt &stmt) {
+      forEachUse(stmt, [&](const BufferUse &use) {
+        if (use.element && use.buffer->scope == Scope::Fragment)
+          (use.access == Access::Read ? read : written).push_back(use.element);
+      });
+      return true;
+    });
+    for (const Element *to : written)
+      for (const Element *from : read)
+        if (from->indices == to->indices)
+          passOn(*from->buffer, *to->buffer);
+  }
+
+  const Target &target;
+  std::map<const Buffer *, Layout> homes;
+};
+
+/// Whether neighbours along the tile's last dim are neighbours in memory.
+bool rowsContiguous(const Region &region) {
+  const Buffer &buffer = *region.buffer;
+  return buffer.rank() > 0 && !region.isDropped(buffer.rank() - 1) &&
+         (buffer.strides.empty() || buffer.strides.back().isConstant(1));
+}
+
+/// One store that could be staged, in slots of both ways.
+class Costs {
+public:
+  Costs(const CopyStmt &copy, const Layout &home, const Target &target, Index piece)
+      : target(target), piece(piece), bytes(copy.target.buffer->dtype.bits() / 8) {
+    auto tile = copy.target.constantTileExtents();
+    for (Index extent : *tile)
+      elements *= extent;
+    auto offset = compose(Layout::strided(home.outputSizes(), {assumedPitch, 1}, "offset"), home);
+    if (!offset)
+      return;
+    known = true;
+    width = std::min(piece, orderedWidth(*offset, target.limits.maxVectorBytes / bytes));
+    Index warp = target.limits.warp;
+    double warps =
+        std::ceil(static_cast<double>(home.input("thread").size()) / static_cast<double>(warp));
+    double accesses = static_cast<double>(home.input("reg").size()) / static_cast<double>(width);
+    direct = globalSlots(target, *offset, width, bytes, true);
+    // stmatrix stores four 8x8 matrices where plain stores take four instructions.
+    bool matrices = target.has(Feature::StMatrix) && bytes == 2;
+    staged = accesses * warps * (target.cost.instruction / (matrices ? 4 : 1) + wavefronts(width)) +
+             fromShared() + 2 * target.cost.barrier * warps;
+  }
+
+  bool known = false;
+  double direct = 0, staged = 0;
+  Index width = 1; ///< elements of a store from registers
+
+private:
+  double wavefronts(Index vector) const {
+    double moved = static_cast<double>(vector * bytes * target.limits.warp);
+    return std::max(1.0, moved / 128) * target.cost.sharedWavefront;
+  }
+
+  /// Whole lines, `piece` elements a thread.
+  double fromShared() const {
+    const CostWeights &cost = target.cost;
+    double all = static_cast<double>(elements);
+    double moves = all / static_cast<double>(piece * target.limits.warp);
+    double memory = all * static_cast<double>(bytes);
+    return moves * (2 * cost.instruction + wavefronts(piece)) + memory / 32 * cost.globalSector +
+           memory / 128 * cost.globalLine;
+  }
+
+  const Target &target;
+  Index piece, bytes, elements = 1;
+};
+
+std::string slots(double value) { return std::to_string(std::llround(value)); }
+
+StorePlan planned(const CopyStmt &copy, const Accumulators &accumulators, const Target &target,
+                  const analysis::Ranges &ranges) {
+  StorePlan plan;
+  plan.name = copy.target.buffer->storage()->name;
+  auto tile = copy.target.constantTileExtents();
+  const Layout *home = accumulators.of(copy.source.buffer);
+  Index bits = copy.target.buffer->dtype.bits() * copy.target.buffer->dtype.lanes;
+  if (!target.isGpu() || !home || copy.layout || !tile || tile->size() != 2 ||
+      !copy.source.wholeBuffer() || copy.source.constantTileExtents() != tile || bits % 8 ||
+      bits > 64) {
+    plan.reason = "not a tile of a warp's matrix instructions";
+    return plan;
+  }
+  if (!rowsContiguous(copy.target)) {
+    plan.reason = "rows are not contiguous";
+    return plan;
+  }
+  CopyStmt there(copy.range); // what is left of the copy once the tile is staged
+  there.source = there.target = copy.target;
+  there.checkHigh = copy.checkHigh;
+  there.boundsKnown = copy.boundsKnown;
+  Index piece = std::max<Index>(1, analysis::copyPieceBytes(there, ranges) * 8 / bits);
+  Costs costs(copy, *home, target, piece);
+  if (!costs.known) {
+    plan.reason = "no cost is known";
+    return plan;
+  }
+  plan.staged = costs.staged < worthwhile * costs.direct;
+  plan.reason = std::to_string(costs.width * bits / 8) + "-byte stores from registers take " +
+                slots(costs.direct) + " slots, " + std::to_string(piece * bits / 8) +
+                "-byte ones by way of shared memory " + slots(costs.staged);
+  return plan;
+}
+
+/// Columns below the first that is a matter of registers alone.
+Index narrowestSlice(const Layout &home) {
+  Index narrowest = 1;
+  for (const Term &term : home.outputs.back().terms)
+    for (int digit = 0; digit < home.digitCount(); ++digit) {
+      bool ofThread =
+          home.inputs[static_cast<std::size_t>(home.place(digit).first)].name == "thread";
+      if (ofThread && (term.digits >> digit & 1))
+        narrowest = std::max(narrowest, term.weight * home.radix(digit));
+    }
+  return narrowest;
+}
+
+} // namespace
+
+std::vector<Index> narrowestSlices(Launch &launch, const Target &target) {
+  Accumulators accumulators(launch, target);
+  std::vector<Index> slices;
+  for (const CopyStmt *copy : fragmentStores(launch)) {
+    const Layout *home = accumulators.of(copy->source.buffer);
+    slices.push_back(home && copy->source.wholeBuffer() ? narrowestSlice(*home) : 0);
+  }
+  return slices;
+}
+
+bool isFragmentStore(const Stmt &stmt) {
+  const auto *copy = dynCast<CopyStmt>(&stmt);
+  return copy && copy->source.buffer->storage()->scope == Scope::Fragment &&
+         copy->target.buffer->storage()->scope == Scope::Global;
+}
+
+std::vector<CopyStmt *> fragmentStores(Launch &launch) {
+  std::vector<CopyStmt *> stores;
+  walk(launch.body, [&](Stmt &stmt) {
+    if (isFragmentStore(stmt))
+      stores.push_back(&cast<CopyStmt>(stmt));
+    return true;
+  });
+  return stores;
+}
+
+std::vector<StorePlan> planStores(Launch &launch, const Target &target, analysis::Ranges &ranges) {
+  Accumulators accumulators(launch, target);
+  std::vector<StorePlan> plans;
+  analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
+    if (isFragmentStore(stmt))
+      plans.push_back(planned(cast<CopyStmt>(stmt), accumulators, target, ranges));
+    return true;
+  });
+  return plans;
+}
+
+} // namespace tlc::passes

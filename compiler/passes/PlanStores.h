@@ -1,0 +1,28 @@
+// The copies of fragments to global memory, and which of them are better made by way of shared
+// memory.
+#pragma once
+
+#include "analysis/Ranges.h"
+#include "passes/Schedule.h"
+#include "target/Target.h"
+
+#include <vector>
+
+namespace tlc::passes {
+
+/// In program order: the order of LaunchPlan::stores.
+std::vector<ir::CopyStmt *> fragmentStores(ir::Launch &launch);
+
+/// Whether a copy is one of them.
+bool isFragmentStore(const ir::Stmt &stmt);
+
+/// What to do with each, by cost alone; whether there is room is seen later (stage-stores).
+/// `ranges` must have entered the launch.
+std::vector<StorePlan> planStores(ir::Launch &launch, const Target &target,
+                                  analysis::Ranges &ranges);
+
+/// For each of them, the narrowest run of columns of which every thread holds a part, so that the
+/// tile can be stored run by run; 0 where that is not known.
+std::vector<Index> narrowestSlices(ir::Launch &launch, const Target &target);
+
+} // namespace tlc::passes

@@ -1,0 +1,231 @@
+// stage-stores, matrix stores and persist.
+#include "TextKernel.h"
+
+#include "passes/PlanStores.h"
+
+using namespace tlc;
+using namespace tlc::ir;
+using tlc::test::TextKernel;
+
+namespace {
+
+/// A product of one tile whose result is stored to ragged %C. `extra` is allocated and read behind
+/// the store, so that its place is not free.
+std::string product(const std::string &result, const std::string &store, std::int64_t extra = 0) {
+  std::string other, use;
+  if (extra) {
+    other = "    alloc %x: shared f32[" + std::to_string(extra) + "]\n    fill %x = 1.0\n";
+    use = "    copy %x[0 : +128] -> %D\n";
+  }
+  return "func @k(%A: global f16[64, 32], %B: global f16[32, 64], %C: global " + result +
+         "[%M, %N] out, %D: global f32[128] out) dims(%M, %N) {\n"
+         "  constraint %N % 8 == 0, \"N % 8 == 0\"\n"
+         "  launch grid((%N + 63) // 64, (%M + 63) // 64) threads(128) blocks(%bx, %by) tid(%tid) "
+         "{\n"
+         "    alloc %a: shared f16[64, 32]\n    alloc %b: shared f16[32, 64]\n"
+         "    alloc %c: fragment f32[64, 64]\n"
+         "    copy %A -> %a\n    copy %B -> %b\n    fill %c = 0.0\n    gemm %a, %b -> %c\n" +
+         other + store + use + "  }\n}\n";
+}
+
+const char *whole = "    copy %c -> %C[%by * 64 : +64, %bx * 64 : +64]\n";
+
+std::vector<std::string> upToStaging() {
+  return {"bounds", "select-atoms", "plan", "stage-stores"};
+}
+
+} // namespace
+
+TEST_CASE("accumulators of 16-bit elements are staged") {
+  for (const char *target : {"sm75", "sm80", "sm90-generic"}) {
+    TextKernel k(product("f16", whole), target);
+    k.mustRun(upToStaging());
+    REQUIRE(k.schedule.launches[0].stores.size() == 1);
+    CHECK(k.schedule.launches[0].stores[0].staged);
+    CHECK(k.contains("alloc %c_t: shared f16[64, 64]"));
+    CHECK(passes::fragmentStores(*k.function->launches[0]).empty());
+    k.checkSame({64, 64}, {}, 1e-2);
+    k.checkSame({37, 72}, {}, 1e-2);
+  }
+}
+
+TEST_CASE("float32 accumulators fill their sectors as they lie") {
+  TextKernel k(product("f32", whole));
+  k.mustRun(upToStaging());
+  CHECK_FALSE(k.schedule.launches[0].stores[0].staged);
+  CHECK_FALSE(k.contains("c_t"));
+}
+
+TEST_CASE("staging is a matter of the layout, not of the name") {
+  // Computed from the accumulator element by element: it lies like it.
+  TextKernel k(product("f16", "    alloc %h: fragment f16[64, 64]\n"
+                              "    map %i in 64, %j in 64 {\n"
+                              "      load %x = %c[%i, %j]\n"
+                              "      store %h[%i, %j] = f16(%x * 2.0)\n    }\n"
+                              "    copy %h -> %C[%by * 64 : +64, %bx * 64 : +64]\n"));
+  k.mustRun(upToStaging());
+  CHECK(k.schedule.launches[0].stores[0].staged);
+}
+
+TEST_CASE("what staging must not cost") {
+  // The arena is full of what is still needed: not a block less, not a byte over the limit.
+  TextKernel full(product("f16", whole, 40900), "sm80");
+  full.mustRun(upToStaging());
+  CHECK_FALSE(full.schedule.launches[0].stores[0].staged);
+  CHECK(full.schedule.launches[0].stores[0].reason.find("would grow") != std::string::npos);
+  CHECK_FALSE(full.contains("c_t"));
+  full.checkSame({64, 64}, {}, 1e-2);
+  // A file's word is final, even so.
+  TextKernel staged(product("f16", whole, 40900), "sm80");
+  passes::ScheduleError error;
+  staged.schedule = *passes::parseSchedule("launch k {\n  store C staged\n}\n", error);
+  staged.mustRun(upToStaging());
+  CHECK(staged.contains("c_t"));
+  // As written: nothing is added.
+  std::string bound = product("f16", whole);
+  bound.insert(bound.find("  launch"), "  option binding_hints\n");
+  TextKernel written(bound);
+  written.mustRun(upToStaging());
+  CHECK_FALSE(written.contains("c_t"));
+  TextKernel direct(product("f16", whole));
+  direct.schedule = *passes::parseSchedule("launch k {\n  store C direct\n}\n", error);
+  direct.mustRun(upToStaging());
+  CHECK_FALSE(direct.contains("c_t"));
+}
+
+TEST_CASE("tiles that threads hold by rows go in slices") {
+  // 96 KiB stay in use; two blocks of 128 threads fit on sm90, and do with a slice of 8 KiB.
+  std::string wide = product("f16", "    copy %c -> %C[%by * 64 : +64, %bx * 128 : +128]\n", 25700);
+  for (auto [from, to] : {std::pair("%B: global f16[32, 64]", "%B: global f16[32, 128]"),
+                          {"%b: shared f16[32, 64]", "%b: shared f16[32, 128]"},
+                          {"%c: fragment f32[64, 64]", "%c: fragment f32[64, 128]"}})
+    wide.replace(wide.find(from), std::string(from).size(), to);
+  TextKernel k(wide, "sm90-generic");
+  passes::ScheduleError error;
+  k.schedule = *passes::parseSchedule(
+      "launch k {\n  gemm atom mma_m16n8k16_f16_f16_f32 warps 4 1\n}\n", error);
+  k.mustRun(upToStaging());
+  INFO(passes::printSchedule(k.schedule));
+  CHECK(k.contains("alloc %c_t: shared f16[64, 64]"));
+  CHECK(k.all<CopyStmt>().size() == 2 + 4 + 1);
+  k.checkSame({64, 128}, {}, 1e-2);
+  TextKernel lowered(wide, "sm90-generic");
+  lowered.schedule = *passes::parseSchedule(
+      "launch k {\n  gemm atom mma_m16n8k16_f16_f16_f32 warps 4 1\n}\n", error);
+  lowered.mustRun();
+  CHECK(lowered.contains("stmatrix_x4"));
+  lowered.checkSame({50, 136}, {}, 1e-2);
+}
+
+TEST_CASE("staged stores through the whole pipeline") {
+  for (const char *target : {"sm75", "sm80", "sm90-generic"})
+    for (const char *result : {"f16", "bf16", "float8_e4m3fn", "f32"}) {
+      INFO(target << " " << result);
+      if (std::string(result) == "float8_e4m3fn" && std::string(target) < "sm89")
+        continue;
+      TextKernel k(product(result, whole), target);
+      k.mustRun();
+      bool matrices = std::string(target) >= "sm90" && std::string(result).ends_with("f16");
+      CHECK(k.contains("stmatrix_x4") == matrices);
+      k.checkSame({64, 64}, {}, 5e-2);
+      k.checkSame({37, 72}, {}, 5e-2);
+    }
+}
+
+TEST_CASE("a transposed tile takes transposed matrix stores") {
+  std::string text = product("f16", "    alloc %t: shared f16[64, 64]\n"
+                                    "    map %i in 64, %j in 64 {\n"
+                                    "      load %x = %c[%i, %j]\n"
+                                    "      store %t[%i, %j] = f16(%x)\n    }\n"
+                                    "    copy %t -> %C[%by * 64 : +64, %bx * 64 : +64]\n");
+  TextKernel k(text, "sm90-generic");
+  k.mustRun();
+  k.checkSame({64, 64}, {}, 1e-2);
+}
+
+// ---- persist
+
+namespace {
+
+std::string walker(const std::string &grid, const std::string &blocks, const std::string &options,
+                   const std::string &body) {
+  return "func @k(%A: global f32[%M, 64], %B: global f32[%M, 64] out, %n: i32) dims(%M) {\n"
+         "  launch grid(" +
+         grid + ") threads(64)" + options + " blocks(" + blocks + ") tid(%tid) {\n" + body +
+         "  }\n}\n";
+}
+
+void mustPersist(TextKernel &k, std::vector<std::string> names) {
+  passes::ScheduleError error;
+  k.schedule = *passes::parseSchedule("launch k {\n  persistent yes\n}\n", error);
+  k.mustRun(std::move(names));
+}
+
+const char *rows = "    alloc %s: shared f32[2, 64]\n"
+                   "    copy %A[%bx * 2 : +2, 0 : +64] -> %s\n"
+                   "    copy %s -> %B[%bx * 2 : +2, 0 : +64]\n";
+
+} // namespace
+
+TEST_CASE("blocks become iterations") {
+  auto text = walker("(%M + 1) // 2", "%bx", "", rows);
+  for (std::int64_t m : {0, 1, 7, 600}) {
+    TextKernel k(text);
+    mustPersist(k, {"bounds", "plan", "persist"});
+    CHECK(k.function->launches[0]->grid.size() == 1);
+    CHECK(k.contains("multiprocessor_count"));
+    k.checkSame({m}, {0});
+    TextKernel whole(text);
+    mustPersist(whole, {});
+    whole.checkSame({m}, {0});
+  }
+}
+
+TEST_CASE("two and three dims, in the order of the raster") {
+  const char *tiles = "    if %by * 3 + %bx < %M {\n"
+                      "      store %B[%by * 3 + %bx, %tid] = f32(%bx * 100 + %by)\n    }\n";
+  const char *deep = "    if (%bz * 5 + %by) * 3 + %bx < %M {\n"
+                     "      store %B[(%bz * 5 + %by) * 3 + %bx, %tid] = f32(%bz)\n    }\n";
+  for (const char *raster : {"", " raster(2)", " raster(2 column)", " raster(7)"}) {
+    INFO(raster);
+    for (auto [grid, blocks, body] : {std::tuple("3, (%M + 2) // 3", "%bx, %by", tiles),
+                                      {"3, 5, (%M + 14) // 15", "%bx, %by, %bz", deep}}) {
+      TextKernel k(walker(grid, blocks, raster, body));
+      mustPersist(k, {"bounds", "plan", "persist"});
+      CHECK(k.function->launches[0]->raster.panel == 0);
+      for (std::int64_t m : {0, 1, 14, 31})
+        k.checkSame({m}, {0});
+      k.mustRun({"simplify"});
+      k.checkSame({31}, {0});
+    }
+  }
+}
+
+TEST_CASE("what cannot be persistent") {
+  const std::pair<const char *, const char *> bodies[] = {
+      {"", "    if %bx > %n {\n      exit\n    }\n    store %B[%bx, %tid] = 1.0\n"},
+      {" cooperative", "    barrier grid\n    store %B[%bx, %tid] = 1.0\n"},
+      {"", "    alloc %m: barrier u64[1]\n    store %B[%bx, %tid] = 1.0\n"},
+  };
+  for (auto [options, body] : bodies) {
+    INFO(body);
+    TextKernel k(walker("%M", "%bx", options, body), "sm90");
+    passes::ScheduleError error;
+    k.schedule = *passes::parseSchedule("launch k {\n  persistent yes\n}\n", error);
+    CHECK_FALSE(k.run({"plan", "persist"}));
+    CHECK(k.reported(diag::ScheduleMismatch));
+  }
+  // Only where it is asked for.
+  TextKernel alone(walker("%M", "%bx", "", "    store %B[%bx, %tid] = 1.0\n"), "sm90");
+  alone.mustRun({"plan", "persist"});
+  CHECK_FALSE(alone.contains("multiprocessor_count"));
+}
+
+TEST_CASE("many tiles are counted in 64 bits") {
+  std::string text = walker("%M, %M", "%bx, %by", "",
+                            "    if %bx == %by {\n      store %B[%bx, %tid] = 1.0\n    }\n");
+  TextKernel k(text);
+  mustPersist(k, {"bounds", "plan", "persist"});
+  CHECK(k.all<ForStmt>().front()->var.dtype() == DType(Scalar::Int64));
+  k.checkSame({9}, {0});
+}
