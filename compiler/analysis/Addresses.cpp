@@ -1,5 +1,7 @@
 #include "analysis/Addresses.h"
 
+#include "ir/Fold.h"
+
 #include <algorithm>
 
 namespace tlc::analysis {
@@ -137,20 +139,65 @@ bool mayMeet(const Address &a, const Address &b, const Ranges &ranges) {
   return x->versions == 1 || !a.version || !b.version || !ranges.differ(a.version, b.version);
 }
 
-const std::vector<std::int64_t> *ThreadAddresses::valuesOf(Expr index, const Ranges &ranges) {
-  auto found = values.find(index.get());
-  if (found != values.end())
-    return found->second ? &*found->second : nullptr;
-  auto &entry = values[index.get()];
-  // The part of a sum that depends on the thread; what else it depends on must be apart.
+bool ThreadAddresses::isThread(Expr var) const {
+  return var == launch.tid || var == launch.threadVars[0] || var == launch.threadVars[1] ||
+         var == launch.threadVars[2];
+}
+
+/// An expression of thread variables and constants in each thread; null if it is something else, or
+/// undefined in some thread.
+const ThreadAddresses::Values *ThreadAddresses::inThreads(Expr e) {
+  auto [entry, isNew] = inThread.try_emplace(e.get());
+  std::optional<Values> &result = entry->second;
+  if (!isNew)
+    return result ? &*result : nullptr;
+  std::vector<const Values *> operands;
+  for (Expr operand : e->operands) {
+    const Values *values = inThreads(operand);
+    if (!values)
+      return nullptr;
+    operands.push_back(values);
+  }
+  Context &context = e.context();
+  auto at = [&](std::int64_t t) -> std::optional<std::int64_t> {
+    auto operand = [&](std::size_t i) { return (*operands[i])[static_cast<std::size_t>(t)]; };
+    if (e.isInt())
+      return e->integer;
+    if (e == launch.tid)
+      return t;
+    for (std::int64_t d = 0, rest = t; d < 3; rest /= launch.threads[d], ++d)
+      if (e == launch.threadVars[d])
+        return rest % launch.threads[d];
+    if (e.kind() == ExprKind::Binary && !e->operands[0].dtype().isFloat())
+      return evaluateInteger(e->binaryOp(), e->operands[0].dtype(), operand(0), operand(1));
+    llvm::SmallVector<Expr, 4> constants;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      constants.push_back(context.integer(e->operands[i].dtype(), operand(i)));
+    return rebuild(e, constants).constant();
+  };
+  if (e.dtype().isFloat() || e.dtype().isVector() || (e.isVar() && !isThread(e)))
+    return nullptr;
+  Values values;
+  for (std::int64_t t = 0; t < launch.threadCount(); ++t) {
+    auto value = at(t);
+    if (!value)
+      return nullptr;
+    values.push_back(*value);
+  }
+  result = std::move(values);
+  return &*result;
+}
+
+const ThreadAddresses::Values *ThreadAddresses::threadPart(Expr index, const Ranges &ranges) {
+  auto [entry, isNew] = parts.try_emplace(index.get());
+  std::optional<Values> &result = entry->second;
+  if (!isNew)
+    return result ? &*result : nullptr;
+  // What else the index depends on must be apart.
   Poly poly = ranges.poly(index);
   if (!poly.valid)
     return nullptr;
-  auto isThread = [&](Expr var) {
-    return var == launch.tid || var == launch.threadVars[0] || var == launch.threadVars[1] ||
-           var == launch.threadVars[2];
-  };
-  Poly part;
+  Values sum(static_cast<std::size_t>(launch.threadCount()), 0);
   for (const auto &[monomial, coefficient] : poly.terms) {
     bool thread = false, other = false;
     for (Expr atom : monomial) {
@@ -164,30 +211,21 @@ const std::vector<std::int64_t> *ThreadAddresses::valuesOf(Expr index, const Ran
     }
     if (thread && other)
       return nullptr;
-    if (thread)
-      part.terms.emplace_back(monomial, coefficient);
-  }
-  Context &context = index.context();
-  Expr expression = toExpr(context, DType(Scalar::Int64), part);
-  std::vector<std::int64_t> result;
-  for (std::int64_t t = 0; t < launch.threadCount(); ++t) {
-    Substitution at;
-    std::int64_t rest = t;
-    for (unsigned d = 0; d < 3; ++d) {
-      if (launch.threadVars[d])
-        at.emplace_back(launch.threadVars[d],
-                        context.integer(launch.threadVars[d].dtype(), rest % launch.threads[d]));
-      rest /= launch.threads[d];
+    if (!thread)
+      continue;
+    Values product(sum.size(), coefficient);
+    for (Expr atom : monomial) {
+      const Values *factor = inThreads(atom);
+      if (!factor)
+        return nullptr;
+      for (std::size_t t = 0; t < product.size(); ++t)
+        product[t] *= (*factor)[t];
     }
-    if (launch.tid)
-      at.emplace_back(launch.tid, context.integer(launch.tid.dtype(), t));
-    auto value = substitute(expression, at).constant();
-    if (!value)
-      return nullptr;
-    result.push_back(*value);
+    for (std::size_t t = 0; t < sum.size(); ++t)
+      sum[t] += product[t];
   }
-  entry = std::move(result);
-  return &*entry;
+  result = std::move(sum);
+  return &*result;
 }
 
 bool ThreadAddresses::onlyOwn(const Address &a, const Address &b, const Ranges &ranges) {
@@ -197,20 +235,29 @@ bool ThreadAddresses::onlyOwn(const Address &a, const Address &b, const Ranges &
   Poly difference = ranges.poly(a.index) - ranges.poly(b.index);
   if (!difference.isConstant())
     return false;
-  const std::vector<std::int64_t> *first = valuesOf(b.index, ranges);
+  const Values *first = threadPart(b.index, ranges);
   if (!first)
     return false;
-  // b's threads at v .. v + count, a's at v + difference ..: sorted, neighbours decide.
+  auto [known, isNew] = apart.try_emplace({first, difference.constant, a.count, b.count}, false);
+  if (isNew)
+    known->second = keptApart(*first, b.count, difference.constant, a.count);
+  return known->second;
+}
+
+/// Whether the runs of `count` elements at each thread's value and of `otherCount` elements
+/// `distance` behind it touch those of no other thread.
+bool ThreadAddresses::keptApart(const Values &values, std::int64_t count, std::int64_t distance,
+                                std::int64_t otherCount) {
   struct Run {
     std::int64_t begin, end;
     std::size_t thread;
   };
   std::vector<Run> runs;
-  for (std::size_t t = 0; t < first->size(); ++t) {
-    runs.push_back({(*first)[t], (*first)[t] + b.count, t});
-    runs.push_back(
-        {(*first)[t] + difference.constant, (*first)[t] + difference.constant + a.count, t});
+  for (std::size_t t = 0; t < values.size(); ++t) {
+    runs.push_back({values[t], values[t] + count, t});
+    runs.push_back({values[t] + distance, values[t] + distance + otherCount, t});
   }
+  // Sorted, neighbours decide.
   std::sort(runs.begin(), runs.end(), [](const Run &x, const Run &y) { return x.begin < y.begin; });
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (std::size_t j = i + 1; j < runs.size() && runs[j].begin < runs[i].end; ++j)

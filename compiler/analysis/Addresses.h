@@ -6,7 +6,10 @@
 #include "analysis/Uniformity.h"
 #include "ir/Function.h"
 
+#include <map>
 #include <optional>
+#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 namespace tlc::analysis {
@@ -25,6 +28,7 @@ struct Address {
   std::int64_t count = 1;
   /// All elements it may touch, for all values of the variables in scope.
   Interval elements;
+  bool operator==(const Address &) const = default;
 };
 
 /// The accesses of a statement itself to shared and global memory, with what ranges know there.
@@ -43,11 +47,20 @@ public:
   bool onlyOwn(const Address &a, const Address &b, const Ranges &ranges);
 
 private:
-  const std::vector<std::int64_t> *valuesOf(ir::Expr index, const Ranges &ranges);
+  using Values = std::vector<std::int64_t>; ///< by thread
+
+  bool isThread(ir::Expr var) const;
+  const Values *inThreads(ir::Expr e);
+  const Values *threadPart(ir::Expr index, const Ranges &ranges);
+  static bool keptApart(const Values &values, std::int64_t count, std::int64_t distance,
+                        std::int64_t otherCount);
 
   const ir::Launch &launch;
   const Uniformity &uniformity;
-  std::unordered_map<const ir::ExprNode *, std::optional<std::vector<std::int64_t>>> values;
+  std::unordered_map<const ir::ExprNode *, std::optional<Values>> inThread;
+  /// The summands of an index that depend on the thread.
+  std::unordered_map<const ir::ExprNode *, std::optional<Values>> parts;
+  std::map<std::tuple<const Values *, std::int64_t, std::int64_t, std::int64_t>, bool> apart;
 };
 
 /// Whether the two may touch a common byte: storage in the arena, versions and element ranges are

@@ -14,40 +14,11 @@ bool lessMonomial(const Monomial &a, const Monomial &b) {
                                       [](Expr x, Expr y) { return x->id < y->id; });
 }
 
-/// a + factor * b.
-Poly combine(const Poly &a, const Poly &b, std::int64_t factor) {
-  if (!a.valid || !b.valid)
-    return Poly::invalid();
-  Poly result;
-  std::int64_t scaled = 0;
-  if (__builtin_mul_overflow(b.constant, factor, &scaled) ||
-      __builtin_add_overflow(a.constant, scaled, &result.constant))
-    return Poly::invalid();
-  auto i = a.terms.begin();
-  auto j = b.terms.begin();
-  while (i != a.terms.end() || j != b.terms.end()) {
-    if (j == b.terms.end() || (i != a.terms.end() && lessMonomial(i->first, j->first))) {
-      result.terms.push_back(*i++);
-      continue;
-    }
-    bool same = i != a.terms.end() && i->first == j->first;
-    std::int64_t sum = 0;
-    if (__builtin_mul_overflow(j->second, factor, &sum) ||
-        (same && __builtin_add_overflow(sum, i->second, &sum)))
-      return Poly::invalid();
-    if (sum != 0)
-      result.terms.emplace_back(j->first, sum);
-    i += same;
-    ++j;
-  }
-  return result;
-}
-
 } // namespace
 
 Poly Poly::atom(Expr e) {
   Poly result;
-  result.terms.push_back({{e}, 1});
+  result.terms.emplace_back(Monomial{e}, 1);
   return result;
 }
 
@@ -78,8 +49,8 @@ bool Poly::uses(Expr atom) const {
   });
 }
 
-std::vector<Expr> Poly::atoms() const {
-  std::vector<Expr> result;
+llvm::SmallVector<Expr, 8> Poly::atoms() const {
+  llvm::SmallVector<Expr, 8> result;
   for (const auto &[monomial, coefficient] : terms)
     for (Expr atom : monomial)
       if (std::find(result.begin(), result.end(), atom) == result.end())
@@ -100,15 +71,54 @@ Poly Poly::replaced(Expr atom, const Poly &by) const {
   return result;
 }
 
-Poly operator+(const Poly &a, const Poly &b) { return combine(a, b, 1); }
-Poly operator-(const Poly &a, const Poly &b) { return combine(a, b, -1); }
+std::uint64_t Poly::hash() const {
+  std::uint64_t hash = static_cast<std::uint64_t>(constant);
+  auto mix = [&](std::uint64_t value) {
+    hash ^= value * 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+  };
+  for (const auto &[monomial, coefficient] : terms) {
+    for (Expr atom : monomial)
+      mix(atom->id);
+    mix(~static_cast<std::uint64_t>(coefficient));
+  }
+  return hash;
+}
+
+Poly combine(std::int64_t factorA, const Poly &a, std::int64_t factorB, const Poly &b) {
+  bool valid = a.valid && b.valid;
+  auto weighted = [&](std::int64_t x, std::int64_t y) {
+    std::int64_t left = 0, right = 0, sum = 0;
+    if (__builtin_mul_overflow(x, factorA, &left) || __builtin_mul_overflow(y, factorB, &right) ||
+        __builtin_add_overflow(left, right, &sum))
+      valid = false;
+    return sum;
+  };
+  Poly result = weighted(a.constant, b.constant);
+  auto add = [&](const Monomial &monomial, std::int64_t coefficient) {
+    if (coefficient != 0)
+      result.terms.emplace_back(monomial, coefficient);
+  };
+  auto i = a.terms.begin();
+  auto j = b.terms.begin();
+  while (valid && (i != a.terms.end() || j != b.terms.end())) {
+    bool onlyA = j == b.terms.end() || (i != a.terms.end() && lessMonomial(i->first, j->first));
+    bool onlyB = !onlyA && (i == a.terms.end() || lessMonomial(j->first, i->first));
+    add(onlyB ? j->first : i->first, weighted(onlyB ? 0 : i->second, onlyA ? 0 : j->second));
+    i += !onlyB;
+    j += !onlyA;
+  }
+  return valid ? result : Poly::invalid();
+}
+
+Poly operator+(const Poly &a, const Poly &b) { return combine(1, a, 1, b); }
+Poly operator-(const Poly &a, const Poly &b) { return combine(1, a, -1, b); }
 
 Poly operator*(const Poly &a, const Poly &b) {
   if (!a.valid || !b.valid)
     return Poly::invalid();
   if (b.terms.empty())
-    return combine({}, a, b.constant);
-  Poly result = combine({}, b, a.constant);
+    return combine(b.constant, a, 0, {});
+  Poly result = combine(a.constant, b, 0, {});
   for (const auto &[monomial, coefficient] : a.terms) {
     Poly row;
     for (const auto &[other, factor] : b.terms) {
@@ -122,9 +132,9 @@ Poly operator*(const Poly &a, const Poly &b) {
     if (b.constant != 0) {
       Poly own;
       own.terms.emplace_back(monomial, b.constant);
-      row = combine(row, own, 1);
+      row = row + own;
     }
-    result = combine(result, row, coefficient);
+    result = combine(1, result, coefficient, row);
   }
   return result;
 }

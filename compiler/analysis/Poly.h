@@ -3,16 +3,15 @@
 
 #include "ir/Expr.h"
 
+#include <llvm/ADT/SmallVector.h>
+
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace tlc::analysis {
 
 /// Atoms in order of id, with repetition.
-using Monomial = std::vector<ir::Expr>;
+using Monomial = llvm::SmallVector<ir::Expr, 2>;
 
 /// constant + sum of coefficient * monomial. A coefficient that leaves 64 bits makes the polynomial
 /// invalid, and so everything computed from it: "not known".
@@ -20,7 +19,8 @@ class Poly {
 public:
   bool valid = true;
   std::int64_t constant = 0;
-  std::vector<std::pair<Monomial, std::int64_t>> terms; ///< ordered, coefficients not 0
+  /// Ordered, coefficients not 0. Most sums are short, and millions are made: they live in place.
+  llvm::SmallVector<std::pair<Monomial, std::int64_t>, 4> terms;
 
   Poly() = default;
   Poly(std::int64_t constant) : constant(constant) {}
@@ -35,15 +35,18 @@ public:
   /// Whether an atom occurs.
   bool uses(ir::Expr atom) const;
   /// Every atom, each once.
-  std::vector<ir::Expr> atoms() const;
+  llvm::SmallVector<ir::Expr, 8> atoms() const;
   /// With `atom` replaced.
   Poly replaced(ir::Expr atom, const Poly &by) const;
+  std::uint64_t hash() const;
   bool operator==(const Poly &) const = default;
 };
 
 Poly operator+(const Poly &a, const Poly &b);
 Poly operator-(const Poly &a, const Poly &b);
 Poly operator*(const Poly &a, const Poly &b);
+/// factorA * a + factorB * b.
+Poly combine(std::int64_t factorA, const Poly &a, std::int64_t factorB, const Poly &b);
 
 /// As an expression of `dtype`; atoms of other integer types are cast. Null if invalid.
 ir::Expr toExpr(ir::Context &context, DType dtype, const Poly &poly);

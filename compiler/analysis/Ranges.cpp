@@ -8,6 +8,7 @@
 namespace tlc::analysis {
 
 using namespace ir;
+using Kind = States::Operation::Kind;
 
 namespace {
 
@@ -59,10 +60,13 @@ Expr negated(Expr condition) {
 } // namespace
 
 Ranges::Scope::Scope(Ranges &ranges)
-    : ranges(ranges), facts(ranges.facts.size()), undo(ranges.undoLog.size()) {}
+    : ranges(ranges), facts(ranges.facts.size()), undo(ranges.undoLog.size()),
+      known(ranges.states.current()), values(ranges.values) {}
 
 Ranges::Scope::~Scope() {
-  ranges.facts.resize(facts);
+  for (; ranges.facts.size() > facts; ranges.facts.pop_back())
+    for (Expr atom : ranges.facts.back().atoms())
+      ranges.factsOfAtom[atom.get()].pop_back();
   while (ranges.undoLog.size() > undo) {
     Undo &entry = ranges.undoLog.back();
     const ExprNode *key = entry.var.get();
@@ -82,22 +86,27 @@ Ranges::Scope::~Scope() {
     case Undo::What::Split:
       restore(ranges.splits, entry.congruence);
       break;
-    case Undo::What::Definition:
-      ranges.definitions.erase(key);
-      break;
     case Undo::What::Contradiction:
       ranges.contradiction = false;
       break;
     }
     ranges.undoLog.pop_back();
   }
-  ranges.changed();
+  ranges.states.restore(known);
+  ranges.values = values;
 }
 
-void Ranges::changed() {
-  intervalMemo.clear();
-  congruenceMemo.clear();
-  polyMemo.clear();
+void Ranges::valuesChanged() {
+  states.changed();
+  values = states.current();
+}
+
+void Ranges::contradict() {
+  if (contradiction)
+    return;
+  undoLog.push_back({Undo::What::Contradiction, {}, {}, {}});
+  contradiction = true;
+  states.changed();
 }
 
 Ranges::Ranges(const Function &function) {
@@ -133,6 +142,7 @@ void Ranges::enter(const Launch &launch) {
 }
 
 void Ranges::bind(const RoleStmt &role) {
+  States::Change change(states, {Kind::Role, {}, {role.first, role.count}});
   for (Expr var : linearThread) {
     // The range known so far is the enclosing role's.
     std::int64_t first = interval(var).lo + role.first;
@@ -141,6 +151,8 @@ void Ranges::bind(const RoleStmt &role) {
 }
 
 void Ranges::bind(const ForStmt &loop) {
+  States::Change change(
+      states, {Kind::Loop, {loop.var.get(), loop.lo.get(), loop.hi.get(), loop.step.get()}, {}});
   Interval lo = interval(loop.lo), hi = interval(loop.hi);
   Congruence step =
       loop.step ? congruence(loop.step) : Congruence::constant(1); // null: as if it were 1
@@ -166,6 +178,7 @@ void Ranges::bind(const ForStmt &loop) {
 
 void Ranges::bind(const MapStmt &map) {
   for (std::size_t d = 0; d < map.vars.size(); ++d) {
+    States::Change change(states, {Kind::Map, {map.vars[d].get(), map.extents[d].get()}, {}});
     Interval extent = interval(map.extents[d]);
     refine(map.vars[d], Interval{0, extent.hi == Interval::infinity ? extent.hi : extent.hi - 1});
     addFact(poly(map.extents[d]) - poly(map.vars[d]) - 1);
@@ -174,12 +187,14 @@ void Ranges::bind(const MapStmt &map) {
 
 void Ranges::bind(const LetStmt &let) { define(let.var, let.value); }
 
-void Ranges::bindVar(Expr var, Interval values) { refine(var, values); }
+void Ranges::bindVar(Expr var, Interval values) {
+  States::Change change(states, {Kind::Variable, {var.get()}, {values.lo, values.hi}});
+  refine(var, values);
+}
 
 void Ranges::define(Expr var, Expr value) {
-  definitions.emplace(var.get(), value);
-  undoLog.push_back({Undo::What::Definition, var, {}, {}, {}});
-  changed();
+  auto [entry, isNew] = definitions.emplace(var.get(), value);
+  TLC_CHECK(isNew || entry->second == value, "a variable with two definitions");
 }
 
 Expr Ranges::definition(Expr var) const {
@@ -192,20 +207,15 @@ void Ranges::refine(Expr var, Interval values) {
   values = intersect(known, values);
   if (values == known)
     return;
-  if (values.empty()) {
-    if (!contradiction)
-      undoLog.push_back({Undo::What::Contradiction, var, {}, {}, {}});
-    contradiction = true;
-    return;
-  }
+  if (values.empty())
+    return contradict();
   auto found = intervals.find(var.get());
   undoLog.push_back({Undo::What::Interval,
                      var,
                      found == intervals.end() ? std::nullopt : std::optional(found->second),
-                     {},
                      {}});
   intervals[var.get()] = values;
-  changed();
+  valuesChanged();
 }
 
 void Ranges::refine(Expr var, Congruence values) {
@@ -219,8 +229,7 @@ void Ranges::refine(Expr var, Congruence values) {
   undoLog.push_back({Undo::What::Congruence,
                      var,
                      {},
-                     found == congruences.end() ? std::nullopt : std::optional(known),
-                     {}});
+                     found == congruences.end() ? std::nullopt : std::optional(known)});
   congruences[var.get()] = both;
   // The variable becomes modulus * (var // modulus) + remainder in polynomials, unless older facts
   // speak of it as a whole.
@@ -233,21 +242,25 @@ void Ranges::refine(Expr var, Congruence values) {
     undoLog.push_back({Undo::What::Split,
                        var,
                        {},
-                       old == splits.end() ? std::nullopt : std::optional(old->second),
-                       {}});
+                       old == splits.end() ? std::nullopt : std::optional(old->second)});
     splits[var.get()] = both;
   }
-  changed();
+  valuesChanged();
 }
 
-void Ranges::addFact(Poly fact) {
+void Ranges::store(Poly fact) {
+  for (Expr atom : fact.atoms())
+    factsOfAtom[atom.get()].push_back(facts.size());
+  facts.push_back(std::move(fact));
+  states.changed();
+}
+
+void Ranges::addFact(const Poly &fact) {
   if (!fact.valid)
     return;
   if (fact.isConstant()) {
-    if (fact.constant < 0 && !contradiction) {
-      undoLog.push_back({Undo::What::Contradiction, {}, {}, {}, {}});
-      contradiction = true;
-    }
+    if (fact.constant < 0)
+      contradict();
     return;
   }
   // A bound on x // d is one on x: x // d >= r is x >= d r, and x // d <= r is x <= d r + d - 1.
@@ -264,10 +277,10 @@ void Ranges::addFact(Poly fact) {
     Poly rest = fact - Poly::atom(quotient) * Poly(coefficient);
     derived.push_back(coefficient == 1 ? x + rest * Poly(d) : rest * Poly(d) + (d - 1) - x);
   }
-  facts.push_back(std::move(fact));
+  store(fact);
   for (Poly &more : derived)
     if (more.valid && !more.isConstant())
-      facts.push_back(std::move(more));
+      store(std::move(more));
 }
 
 void Ranges::assume(Expr condition, bool holds) {
@@ -275,10 +288,9 @@ void Ranges::assume(Expr condition, bool holds) {
     condition = negated(condition);
   if (condition.isTrue())
     return;
-  if (condition.isFalse()) {
-    addFact(-1);
-    return;
-  }
+  States::Change change(states, {Kind::Assume, {condition.get()}, {}});
+  if (condition.isFalse())
+    return contradict();
   if (condition.isVar()) {
     if (Expr value = definition(condition))
       assume(value);
@@ -355,9 +367,8 @@ Interval Ranges::interval(Expr e) const {
   bool wide = e.dtype().isUInt() && e.dtype().bits() == 64;
   if (auto value = e.constant(); value && !(wide && *value < 0))
     return Interval::point(*value);
-  auto memo = intervalMemo.find(e.get());
-  if (memo != intervalMemo.end())
-    return memo->second;
+  if (const Interval *known = intervalMemo.find(e.get(), values))
+    return *known;
   Interval result = computeInterval(e);
   if (!e.isVar())
     if (auto known = intervals.find(e.get()); known != intervals.end())
@@ -372,8 +383,7 @@ Interval Ranges::interval(Expr e) const {
     if (result.empty())
       result = limits;
   }
-  intervalMemo.emplace(e.get(), result);
-  return result;
+  return intervalMemo.set(e.get(), values, result);
 }
 
 Interval Ranges::computeInterval(Expr e) const {

@@ -15,6 +15,7 @@
 
 #include "analysis/Interval.h"
 #include "analysis/Poly.h"
+#include "analysis/States.h"
 #include "ir/Function.h"
 
 #include <functional>
@@ -40,6 +41,7 @@ public:
   private:
     Ranges &ranges;
     std::size_t facts, undo;
+    States::Id known, values;
   };
 
   void enter(const ir::Launch &launch);        ///< block and thread variables
@@ -48,7 +50,9 @@ public:
   void bind(const ir::RoleStmt &role);         ///< the thread indices, in the body
   void bind(const ir::LetStmt &let);           ///< after the statement
   void bindVar(ir::Expr var, Interval values); ///< lo <= var <= hi
-  void define(ir::Expr var, ir::Expr value);   ///< var is value
+  /// var is value, wherever var is bound at all: not forgotten with the scope. Answers given before
+  /// about what uses var may stay as weak as they were.
+  void define(ir::Expr var, ir::Expr value);
   /// `condition` (or, if not `holds`, its contrary) is true from here on.
   void assume(ir::Expr condition, bool holds = true);
   /// Contradicting assumptions were made: the point cannot be reached.
@@ -83,16 +87,17 @@ public:
 private:
   friend class Prover;
   struct Undo {
-    enum class What : std::uint8_t { Interval, Congruence, Split, Definition, Contradiction } what;
+    enum class What : std::uint8_t { Interval, Congruence, Split, Contradiction } what;
     ir::Expr var;
     std::optional<Interval> interval;
     std::optional<Congruence> congruence;
-    ir::Expr definition;
   };
 
   void refine(ir::Expr var, Interval values);
   void refine(ir::Expr var, Congruence values);
-  void addFact(Poly nonNegative);
+  void addFact(const Poly &nonNegative);
+  void store(Poly fact);
+  void contradict();
   void assumeComparison(ir::BinaryOp op, ir::Expr a, ir::Expr b);
   Interval computeInterval(ir::Expr e) const;
   Interval binaryInterval(ir::Expr e) const;
@@ -101,9 +106,11 @@ private:
   Poly binaryPoly(ir::Expr e) const;
   Poly quotientPoly(ir::Expr e, const Poly &dividend, std::int64_t divisor) const;
   bool exact(ir::Expr e) const;
-  void changed();
+  void valuesChanged();
 
   std::vector<Poly> facts; ///< each is >= 0
+  /// Those that an atom occurs in, oldest first.
+  std::unordered_map<const ir::ExprNode *, std::vector<std::size_t>> factsOfAtom;
   std::unordered_map<const ir::ExprNode *, Interval> intervals;
   std::unordered_map<const ir::ExprNode *, Congruence> congruences;
   std::unordered_map<const ir::ExprNode *, Congruence> splits; ///< how poly() writes a variable
@@ -111,9 +118,23 @@ private:
   std::vector<Undo> undoLog;
   bool contradiction = false;
   std::vector<ir::Expr> linearThread; ///< variables that are the linear thread index
-  mutable std::unordered_map<const ir::ExprNode *, Interval> intervalMemo;
-  mutable std::unordered_map<const ir::ExprNode *, Congruence> congruenceMemo;
-  mutable std::unordered_map<const ir::ExprNode *, Poly> polyMemo;
+
+  States states;
+  States::Id values = 0; ///< the state in which intervals, congruences or splits changed last
+  struct Question {
+    States::Id state;
+    Poly goal;
+    bool operator==(const Question &) const = default;
+  };
+  struct QuestionHash {
+    std::size_t operator()(const Question &q) const { return q.goal.hash() * 31 + q.state; }
+  };
+  // Answers by state. Intervals, congruences and polynomials do not depend on facts.
+  mutable Memo<Interval> intervalMemo;
+  mutable Memo<Congruence> congruenceMemo;
+  mutable Memo<Poly> polyMemo;
+  mutable Memo<std::vector<Poly>> factsMemo; ///< what Prover::factsOn found
+  mutable std::unordered_map<Question, bool, QuestionHash> proofs;
 };
 
 /// Runs through a block in order with the ranges that hold at each statement. `f` is called before

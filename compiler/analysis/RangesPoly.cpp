@@ -66,14 +66,12 @@ bool Ranges::exact(Expr e) const {
 Poly Ranges::poly(Expr e) const {
   if (e.dtype().isFloat() || e.dtype().isVector())
     return Poly::invalid();
-  auto memo = polyMemo.find(e.get());
-  if (memo != polyMemo.end())
-    return memo->second;
+  if (const Poly *known = polyMemo.find(e.get(), values))
+    return *known;
   Poly result = computePoly(e);
   if (result.valid && result.terms.size() > maxTerms)
     result = Poly::atom(e);
-  polyMemo.emplace(e.get(), result);
-  return result;
+  return polyMemo.set(e.get(), values, std::move(result));
 }
 
 Poly Ranges::computePoly(Expr e) const {
@@ -224,14 +222,12 @@ Congruence Ranges::congruence(const Poly &p) const {
 Congruence Ranges::congruence(Expr e) const {
   if (e.dtype().isFloat() || e.dtype().isVector())
     return {};
-  auto memo = congruenceMemo.find(e.get());
-  if (memo != congruenceMemo.end())
-    return memo->second;
+  if (const Congruence *known = congruenceMemo.find(e.get(), values))
+    return *known;
   Congruence result = computeCongruence(e);
   if (auto known = congruences.find(e.get()); known != congruences.end())
     result = meet(result, known->second);
-  congruenceMemo.emplace(e.get(), result);
-  return result;
+  return congruenceMemo.set(e.get(), values, result);
 }
 
 Congruence Ranges::computeCongruence(Expr e) const {

@@ -6,10 +6,11 @@
 #include "analysis/Ranges.h"
 #include "ir/Walk.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
-#include <unordered_set>
 
 namespace tlc::analysis {
 
@@ -25,9 +26,9 @@ public:
     if (ranges.interval(goal).lo >= 0)
       return true;
     // What was tried before, on another way to the same goal, will not succeed now.
-    if (depth == 0 || --budget < 0 || !tried.insert(hashOf(goal)).second)
+    if (depth == 0 || --budget < 0 || !tried.insert(goal.hash() >> 1).second)
       return false;
-    std::vector<Expr> atoms = goal.atoms();
+    llvm::SmallVector<Expr, 8> atoms = goal.atoms();
     std::sort(atoms.begin(), atoms.end(), [](Expr a, Expr b) { return a->id > b->id; });
     for (Expr atom : atoms) {
       if (eliminate(goal, atom, depth))
@@ -39,19 +40,6 @@ public:
   }
 
 private:
-  static std::size_t hashOf(const Poly &poly) {
-    std::size_t hash = static_cast<std::size_t>(poly.constant);
-    auto mix = [&](std::uint64_t value) {
-      hash ^= value * 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
-    };
-    for (const auto &[monomial, coefficient] : poly.terms) {
-      for (Expr atom : monomial)
-        mix(atom->id);
-      mix(~static_cast<std::uint64_t>(coefficient));
-    }
-    return hash;
-  }
-
   static bool divides(const Monomial &part, const Monomial &whole, Monomial &rest) {
     rest = whole;
     for (Expr factor : part) {
@@ -66,7 +54,7 @@ private:
   bool eliminate(const Poly &goal, Expr atom, int depth) {
     if (bothSides(goal, atom, depth))
       return true;
-    std::vector<Poly> known = factsOn(atom);
+    const std::vector<Poly> &known = factsOn(atom);
     for (const auto &[monomial, coefficient] : goal.terms) {
       if (std::find(monomial.begin(), monomial.end(), atom) == monomial.end())
         continue;
@@ -77,8 +65,10 @@ private:
               !divides(part, monomial, rest))
             continue;
           Poly cofactor(1);
-          for (Expr factor : rest)
-            cofactor = cofactor * Poly::atom(factor);
+          if (!rest.empty()) {
+            cofactor.constant = 0;
+            cofactor.terms.emplace_back(rest, 1);
+          }
           Interval sign = ranges.interval(cofactor);
           // goal - (coefficient / weight) * cofactor * fact, times |weight|.
           bool positive = (coefficient < 0) == (weight < 0);
@@ -86,8 +76,10 @@ private:
             continue;
           std::int64_t g = std::gcd(coefficient, weight);
           std::int64_t scale = std::abs(weight / g);
-          std::int64_t times = coefficient / g * (weight < 0 ? -1 : 1);
-          if (nonNegative(goal * Poly(scale) - cofactor * fact * Poly(times), depth - 1))
+          std::int64_t times = coefficient / g * (weight < 0 ? 1 : -1);
+          if (nonNegative(rest.empty() ? combine(scale, goal, times, fact)
+                                       : combine(scale, goal, times, cofactor * fact),
+                          depth - 1))
             return true;
           if (budget < 0)
             return false;
@@ -108,11 +100,15 @@ private:
            nonNegative(goal.replaced(atom, ranges.poly(atom->operands[first + 1])), depth - 1);
   }
 
-  std::vector<Poly> factsOn(Expr atom) {
+  /// What is known to be >= 0 and has the atom in it, the newest first.
+  const std::vector<Poly> &factsOn(Expr atom) {
+    States::Id state = ranges.states.current();
+    if (const std::vector<Poly> *known = ranges.factsMemo.find(atom.get(), state))
+      return *known;
     std::vector<Poly> result;
-    for (auto fact = ranges.facts.rbegin(); fact != ranges.facts.rend(); ++fact)
-      if (fact->uses(atom))
-        result.push_back(*fact);
+    if (auto found = ranges.factsOfAtom.find(atom.get()); found != ranges.factsOfAtom.end())
+      for (auto index = found->second.rbegin(); index != found->second.rend(); ++index)
+        result.push_back(ranges.facts[*index]);
     Poly self = Poly::atom(atom);
     if (atom.kind() == ExprKind::Binary) {
       Expr x = atom->operands[0], y = atom->operands[1];
@@ -141,16 +137,26 @@ private:
       result.push_back(self - Poly(values.lo));
     if (values.hi != Interval::infinity)
       result.push_back(Poly(values.hi) - self);
-    return result;
+    return ranges.factsMemo.set(atom.get(), state, std::move(result));
   }
 
   const Ranges &ranges;
-  std::unordered_set<std::size_t> tried;
+  llvm::SmallDenseSet<std::uint64_t, 64>
+      tried; ///< hashes without their last bit: two keys are the set's own
   int budget = 200;
 };
 
 bool Ranges::nonNegative(const Poly &p) const {
-  return contradiction || Prover(*this).nonNegative(p);
+  if (contradiction || interval(p).lo >= 0)
+    return true;
+  if (!p.valid)
+    return false;
+  Question question{states.current(), p};
+  if (auto known = proofs.find(question); known != proofs.end())
+    return known->second;
+  bool proven = Prover(*this).nonNegative(p);
+  proofs.emplace(std::move(question), proven);
+  return proven;
 }
 bool Ranges::nonNegative(Expr e) const {
   return interval(e).lo >= 0 || (!e.dtype().isUInt() && nonNegative(poly(e)));

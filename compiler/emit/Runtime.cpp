@@ -88,8 +88,22 @@ std::string withoutLocations(std::string_view text) {
 } // namespace
 
 const RuntimeLibrary &RuntimeLibrary::of(Family family) {
-  static const RuntimeLibrary cuda(Family::Cuda), hip(Family::Hip), cpu(Family::Cpu);
-  return family == Family::Cuda ? cuda : family == Family::Hip ? hip : cpu;
+  // Reading a library takes longer than printing a kernel: only those that somebody asks for.
+  switch (family) {
+  case Family::Cuda: {
+    static const RuntimeLibrary library(Family::Cuda);
+    return library;
+  }
+  case Family::Hip: {
+    static const RuntimeLibrary library(Family::Hip);
+    return library;
+  }
+  case Family::Cpu: {
+    static const RuntimeLibrary library(Family::Cpu);
+    return library;
+  }
+  }
+  TLC_UNREACHABLE("a family without a runtime");
 }
 
 RuntimeLibrary::RuntimeLibrary(Family family) : family(family) {

@@ -3,6 +3,9 @@
 #include "ir/Fold.h"
 #include "support/Check.h"
 
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallPtrSet.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -349,8 +352,10 @@ namespace {
 
 /// Substitutes with a memo, so that shared subexpressions cost once.
 struct Substituter {
+  explicit Substituter(const Substitution &map) : map(map) {}
+
   const Substitution &map;
-  std::unordered_map<const ExprNode *, Expr> done;
+  llvm::SmallDenseMap<const ExprNode *, Expr, 16> done;
 
   Expr run(Expr e) {
     if (e.isConstant())
@@ -363,21 +368,22 @@ struct Substituter {
     }
     if (auto found = done.find(e.get()); found != done.end())
       return found->second;
-    std::vector<Expr> ops;
-    ops.reserve(e->operands.size());
+    llvm::SmallVector<Expr, 4> ops;
     bool changed = false;
     for (Expr operand : e->operands) {
       ops.push_back(run(operand));
       changed |= ops.back() != operand;
     }
     Expr result = changed ? rebuild(e, ops) : e;
-    done.emplace(e.get(), result);
+    done.try_emplace(e.get(), result);
     return result;
   }
 };
 
-void collect(Expr e, std::vector<Expr> &vars, std::unordered_set<const ExprNode *> &seen) {
-  if (!seen.insert(e.get()).second)
+using Seen = llvm::SmallPtrSet<const ExprNode *, 16>;
+
+void collect(Expr e, std::vector<Expr> &vars, Seen &seen) {
+  if (e.isConstant() || !seen.insert(e.get()).second)
     return;
   if (e.isVar())
     vars.push_back(e);
@@ -385,27 +391,36 @@ void collect(Expr e, std::vector<Expr> &vars, std::unordered_set<const ExprNode 
     collect(operand, vars, seen);
 }
 
+/// A node is older than what was made of it.
+bool occurs(Expr variable, Expr e, Seen &seen) {
+  if (e == variable)
+    return true;
+  if (e->id < variable->id || e->operands.empty() || !seen.insert(e.get()).second)
+    return false;
+  return std::any_of(e->operands.begin(), e->operands.end(),
+                     [&](Expr operand) { return occurs(variable, operand, seen); });
+}
+
 } // namespace
 
 Expr substitute(Expr e, const Substitution &map) {
   if (!e || map.empty())
     return e;
-  return Substituter{map, {}}.run(e);
+  return Substituter(map).run(e);
 }
 
 void collectVars(Expr e, std::vector<Expr> &vars) {
   if (!e)
     return;
-  std::unordered_set<const ExprNode *> seen;
+  Seen seen;
   for (Expr known : vars)
     seen.insert(known.get());
   collect(e, vars, seen);
 }
 
 bool uses(Expr e, Expr variable) {
-  std::vector<Expr> vars;
-  collectVars(e, vars);
-  return std::find(vars.begin(), vars.end(), variable) != vars.end();
+  Seen seen;
+  return e && variable && occurs(variable, e, seen);
 }
 
 } // namespace tlc::ir

@@ -8,6 +8,8 @@
 
 #include "support/DType.h"
 
+#include <llvm/ADT/SmallVector.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -116,11 +118,11 @@ struct ExprNode {
       0; ///< UnaryOp, BinaryOp or MathFn; for Cast: 1 = saturate (float to float only)
   DType dtype;
   Context *context = nullptr;
-  std::uint32_t id = 0;       ///< creation order; for Var: unique
-  std::int64_t integer = 0;   ///< Int: value (uint64 as its two's complement); Extract: the lane
-  double real = 0;            ///< Float: the value, exactly representable in dtype
-  std::string name;           ///< Var: a hint; printers make it unique
-  std::vector<Expr> operands; ///< Select: condition, then, else
+  std::uint32_t id = 0;     ///< creation order; for Var: unique
+  std::int64_t integer = 0; ///< Int: value (uint64 as its two's complement); Extract: the lane
+  double real = 0;          ///< Float: the value, exactly representable in dtype
+  std::string name;         ///< Var: a hint; printers make it unique
+  llvm::SmallVector<Expr, 3> operands; ///< Select: condition, then, else
 
   UnaryOp unaryOp() const { return static_cast<UnaryOp>(op); }
   BinaryOp binaryOp() const { return static_cast<BinaryOp>(op); }

@@ -3,9 +3,11 @@
 #include "layout/Digits.h"
 #include "layout/Shape.h"
 
+#include <llvm/ADT/SmallVector.h>
+
 #include <algorithm>
-#include <map>
-#include <set>
+#include <bit>
+#include <utility>
 
 namespace tlc {
 
@@ -13,12 +15,11 @@ using namespace detail;
 
 namespace {
 
-/// Splits off the register bits that step through `vector` consecutive offsets; they are returned
-/// as digits.
-std::optional<DigitSet> vectorDigits(Layout &access, Index vector, const std::string &reg) {
+/// The register bits that step through `vector` consecutive offsets. Digits must have been split
+/// into bits.
+std::optional<DigitSet> vectorDigits(const Layout &access, Index vector, const std::string &reg) {
   if (access.outputs.size() != 1)
     throw LayoutError("an access has one output");
-  splitBits(access);
   DigitSet registers = digitsOf(access, inputIndex(access, reg)), used = 0;
   const OutputAxis &o = access.outputs[0];
   for (Index w = 1; w < vector; w *= 2) {
@@ -40,36 +41,206 @@ std::optional<DigitSet> vectorDigits(Layout &access, Index vector, const std::st
   return total ? std::nullopt : std::optional(used);
 }
 
-/// Calls `f(byte addresses of the lanes that take part)` per warp and instruction.
-void forEachInstruction(Layout access, Index vector, Index elementBytes,
-                        const std::vector<Index> &lanes,
-                        const std::function<void(const std::vector<Index> &)> &f) {
-  auto digits = vectorDigits(access, vector, "reg");
-  if (!digits)
-    throw LayoutError("registers do not form vectors of " + std::to_string(vector));
-  fixToZero(access, *digits);
-  Index threads = access.input("thread").size(), warp = static_cast<Index>(lanes.size());
-  for (Index r = 0; r < access.input("reg").size(); ++r)
-    for (Index first = 0; first < threads; first += warp) {
-      std::vector<Index> bytes;
+/// The instructions of an access, brought down to kinds: instructions of one kind touch the same
+/// pattern of bytes, moved by a multiple of some granule. Swizzles make a few kinds, everything
+/// else one, so that a tile costs as much to judge as a warp.
+class Instructions {
+public:
+  /// `lanes` in the order of service; `granule` in bytes.
+  Instructions(const Layout &whole, Index vector, Index elementBytes,
+               const std::vector<Index> &lanes, Index granule)
+      : access(whole), elementBytes(elementBytes), lanes(lanes) {
+    splitBits(access);
+    auto digits = vectorDigits(access, vector, "reg");
+    if (!digits)
+      throw LayoutError("registers do not form vectors of " + std::to_string(vector));
+    fixToZero(access, *digits);
+    registers = coordinates("reg");
+    threads = coordinates("thread");
+    sortTerms();
+    collect(granule);
+  }
+
+  /// Calls `f(byte addresses of the lanes that take part, number of instructions)` for each kind.
+  template <typename F> void forEachKind(F &&f) const {
+    llvm::SmallVector<Index, 64> bytes;
+    for (const Kind &kind : kinds) {
+      bytes.clear();
       for (Index lane : lanes)
-        if (first + lane < threads)
-          bytes.push_back(access(access.inputs[0].name == "reg" ? Point{r, first + lane}
-                                                                : Point{first + lane, r})[0] *
-                          elementBytes);
-      f(bytes);
+        if (kind.first + lane < static_cast<Index>(threads.size()))
+          bytes.push_back(offset(kind.reg, kind.first + lane) * elementBytes);
+      f(std::as_const(bytes), kind.count);
     }
+  }
+
+private:
+  /// A coordinate: its bits, and what its other digits are worth.
+  struct Coordinate {
+    DigitSet ones = 0;
+    Index odd = 0;
+  };
+  struct Kind {
+    DigitSet parities; ///< of the terms that mix bits of the lane with others
+    Index remainder, active;
+    Index reg, first, count; ///< one instruction of the kind, and how many there are
+  };
+
+  std::vector<Coordinate> coordinates(const std::string &name) const {
+    int axis = inputIndex(access, name);
+    const std::vector<Index> &radices = access.inputs[static_cast<std::size_t>(axis)].radices;
+    int low = std::countr_zero(digitsOf(access, axis));
+    std::vector<Coordinate> all(static_cast<std::size_t>(access.input(name).size()));
+    std::size_t place = 1;
+    for (std::size_t i = 0; i < radices.size(); ++i) {
+      int d = low + static_cast<int>(i);
+      Index worth = 0;
+      for (const Term &t : access.outputs[0].terms)
+        if (t.digits == bit(d) && radices[i] != 2)
+          worth += t.weight;
+      std::size_t radix = static_cast<std::size_t>(radices[i]);
+      for (std::size_t x = 0; x < all.size(); ++x) {
+        Index value = static_cast<Index>(x / place % radix);
+        if (radix != 2)
+          all[x].odd += worth * value;
+        else if (value)
+          all[x].ones |= bit(d);
+      }
+      place *= radix;
+    }
+    return all;
+  }
+
+  static Index valueOf(const Term &t, DigitSet ones) {
+    return t.weight * ((std::popcount(ones & t.digits) & 1) ^ t.flip);
+  }
+
+  Index offset(Index reg, Index thread) const {
+    const Coordinate &r = registers[static_cast<std::size_t>(reg)],
+                     &t = threads[static_cast<std::size_t>(thread)];
+    Index sum = access.outputs[0].base + r.odd + t.odd;
+    for (const Term &term : bits)
+      sum += valueOf(term, r.ones | t.ones);
+    return sum;
+  }
+
+  void sortTerms() {
+    for (const Term &t : access.outputs[0].terms)
+      if (!isDigit(t) || access.radix(std::countr_zero(t.digits)) == 2)
+        bits.push_back(t);
+    // Bits of the thread number below the size of a warp, which must be what its digits make up.
+    Index warp = static_cast<Index>(lanes.size()), place = 1;
+    int axis = inputIndex(access, "thread"), d = std::countr_zero(digitsOf(access, axis));
+    DigitSet ofLane = 0;
+    for (Index radix : access.inputs[static_cast<std::size_t>(axis)].radices) {
+      if (place < warp)
+        ofLane |= bit(d);
+      if (place < warp && place * radix > warp)
+        return;
+      place *= radix;
+      ++d;
+    }
+    separable = true;
+    for (const Term &t : bits)
+      if (!(t.digits & ofLane))
+        common.push_back(t);
+      else if (t.digits & ~ofLane)
+        mixed.push_back({t.digits & ~ofLane, t.weight, t.flip});
+  }
+
+  void collect(Index granule) {
+    Index count = static_cast<Index>(threads.size()), warp = static_cast<Index>(lanes.size());
+    for (Index first = 0; first < count; first += warp)
+      for (Index r = 0; r < static_cast<Index>(registers.size()); ++r) {
+        Kind kind{0, 0, std::min(warp, count - first), r, first, 1};
+        if (separable) {
+          const Coordinate &of = registers[static_cast<std::size_t>(r)],
+                           &start = threads[static_cast<std::size_t>(first)];
+          Index base = access.outputs[0].base + of.odd + start.odd;
+          for (const Term &t : common)
+            base += valueOf(t, of.ones | start.ones);
+          for (const Term &t : mixed)
+            kind.parities =
+                kind.parities << 1 | (std::popcount((of.ones | start.ones) & t.digits) & 1);
+          kind.remainder = base * elementBytes % granule;
+        }
+        add(kind);
+      }
+  }
+
+  void add(const Kind &kind) {
+    auto same = std::find_if(kinds.begin(), kinds.end(), [&](const Kind &known) {
+      return known.parities == kind.parities && known.remainder == kind.remainder &&
+             known.active == kind.active;
+    });
+    if (separable && same != kinds.end())
+      ++same->count;
+    else
+      kinds.push_back(kind);
+  }
+
+  Layout access;
+  Index elementBytes;
+  const std::vector<Index> &lanes;
+  std::vector<Coordinate> registers, threads;
+  llvm::SmallVector<Term, 16> bits, common, mixed; ///< on bits: all, without and partly of the lane
+  bool separable = false;
+  llvm::SmallVector<Kind, 16> kinds;
+};
+
+/// The most distinct words in one bank, and the number of distinct words.
+struct Crowd {
+  Index worst = 1, words = 0;
+};
+
+class Banks {
+public:
+  explicit Banks(Index banks) : banks(banks), newest(static_cast<std::size_t>(banks), none) {}
+
+  void add(Index word) {
+    std::size_t bank = static_cast<std::size_t>(word % banks);
+    Index load = 1;
+    for (int i = newest[bank]; i != none; i = words[static_cast<std::size_t>(i)].older, ++load)
+      if (words[static_cast<std::size_t>(i)].word == word)
+        return;
+    words.push_back({word, newest[bank]});
+    newest[bank] = static_cast<int>(words.size()) - 1;
+    worst = std::max(worst, load);
+  }
+
+  Crowd crowd() const { return {worst, static_cast<Index>(words.size())}; }
+
+  void clear() {
+    for (const Entry &e : words)
+      newest[static_cast<std::size_t>(e.word % banks)] = none;
+    words.clear();
+    worst = 1;
+  }
+
+private:
+  static constexpr int none = -1;
+  struct Entry {
+    Index word;
+    int older; ///< the one before it in its bank
+  };
+  Index banks, worst = 1;
+  llvm::SmallVector<int, 64> newest; ///< by bank
+  llvm::SmallVector<Entry, 64> words;
+};
+
+Index distinct(llvm::SmallVectorImpl<Index> &values) {
+  std::sort(values.begin(), values.end());
+  return std::unique(values.begin(), values.end()) - values.begin();
 }
 
 } // namespace
 
 Index vectorWidth(const Layout &access, Index limit, const std::string &reg) {
+  Layout bits = access;
+  splitBits(bits);
   Index v = 1;
-  for (Index w = 2; w <= limit; w *= 2) {
-    Layout copy = access;
-    if (vectorDigits(copy, w, reg))
+  for (Index w = 2; w <= limit; w *= 2)
+    if (vectorDigits(bits, w, reg))
       v = w;
-  }
   return v;
 }
 
@@ -109,21 +280,20 @@ AccessCost bankConflicts(const Layout &access, Index vector, Index elementBytes,
   Index together = memory.banks * memory.bankBytes / std::max(bytes, memory.bankBytes);
   std::size_t phase = static_cast<std::size_t>(std::clamp(together, Index{1}, memory.warp()));
   AccessCost cost;
-  forEachInstruction(access, vector, elementBytes, lanes, [&](const std::vector<Index> &addresses) {
-    ++cost.instructions;
-    for (std::size_t i = 0; i < addresses.size(); i += phase) {
-      std::set<Index> words;
-      for (std::size_t j = i; j < std::min(i + phase, addresses.size()); ++j)
-        for (Index b = 0; b < bytes; b += std::min(bytes, memory.bankBytes))
-          words.insert((addresses[j] + b) / memory.bankBytes);
-      std::map<Index, Index> perBank;
-      Index worst = 1;
-      for (Index w : words)
-        worst = std::max(worst, ++perBank[w % memory.banks]);
-      cost.wavefronts += worst;
-      cost.ideal += (static_cast<Index>(words.size()) + memory.banks - 1) / memory.banks;
-    }
-  });
+  Banks banks(memory.banks);
+  Instructions(access, vector, elementBytes, lanes, memory.bankBytes)
+      .forEachKind([&](const auto &addresses, Index times) {
+        cost.instructions += times;
+        for (std::size_t i = 0; i < addresses.size(); i += phase) {
+          banks.clear();
+          for (std::size_t j = i; j < std::min(i + phase, addresses.size()); ++j)
+            for (Index b = 0; b < bytes; b += std::min(bytes, memory.bankBytes))
+              banks.add((addresses[j] + b) / memory.bankBytes);
+          Crowd crowd = banks.crowd();
+          cost.wavefronts += times * crowd.worst;
+          cost.ideal += times * ((crowd.words + memory.banks - 1) / memory.banks);
+        }
+      });
   return cost;
 }
 
@@ -133,16 +303,17 @@ AccessCost sectors(const Layout &access, Index vector, Index elementBytes, Index
   for (Index i = 0; i < warp; ++i)
     lanes.push_back(i);
   AccessCost cost;
-  forEachInstruction(access, vector, elementBytes, lanes, [&](const std::vector<Index> &addresses) {
-    ++cost.instructions;
-    std::set<Index> touched, distinct(addresses.begin(), addresses.end());
-    for (Index a : addresses)
-      for (Index b = a / sectorBytes; b <= (a + vector * elementBytes - 1) / sectorBytes; ++b)
-        touched.insert(b);
-    cost.wavefronts += static_cast<Index>(touched.size());
-    cost.ideal += (static_cast<Index>(distinct.size()) * vector * elementBytes + sectorBytes - 1) /
-                  sectorBytes;
-  });
+  Index bytes = vector * elementBytes;
+  Instructions(access, vector, elementBytes, lanes, sectorBytes)
+      .forEachKind([&](const auto &addresses, Index times) {
+        cost.instructions += times;
+        llvm::SmallVector<Index, 64> starts(addresses), touched;
+        for (Index a : addresses)
+          for (Index b = a / sectorBytes; b <= (a + bytes - 1) / sectorBytes; ++b)
+            touched.push_back(b);
+        cost.wavefronts += times * distinct(touched);
+        cost.ideal += times * ((distinct(starts) * bytes + sectorBytes - 1) / sectorBytes);
+      });
   return cost;
 }
 

@@ -2,6 +2,8 @@
 #include "layout/Layout.h"
 #include "layout/Digits.h"
 
+#include <llvm/ADT/SmallVector.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -135,7 +137,7 @@ bool mergeWithNext(Layout &l, int d) {
     return false;
   Index r = l.inputs[axis].radices[position];
   for (const OutputAxis &o : l.outputs) {
-    std::vector<Index> low, high;
+    llvm::SmallVector<Index, 4> low, high;
     for (const Term &t : o.terms) {
       if (!(t.digits & (bit(d) | bit(d + 1))))
         continue;
@@ -345,12 +347,12 @@ std::pair<int, Index> Layout::place(int digit) const {
 }
 
 bool Layout::cut(int axis, Index at) {
-  for (int d = 0; d < digitCount(); ++d) {
-    auto [a, p] = place(d);
-    if (a != axis || at <= p || at >= p * radix(d))
-      continue;
-    return at % p == 0 && split(*this, d, at / p);
-  }
+  const std::vector<Index> &radices = inputs[static_cast<std::size_t>(axis)].radices;
+  Index p = 1;
+  for (std::size_t i = 0; i < radices.size() && p < at; p *= radices[i], ++i)
+    if (at < p * radices[i])
+      return at % p == 0 &&
+             split(*this, std::countr_zero(digitsOf(*this, axis)) + static_cast<int>(i), at / p);
   return true;
 }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 namespace tlc::passes {
 
@@ -83,6 +84,8 @@ public:
 
 private:
   InferenceGraph &graph;
+  std::map<Buffer *, Index> threadsOf; ///< of the fragments noted
+  std::set<Buffer *> scalar;
 
   void addOp(Stmt &stmt, Block &block, const Place &place) {
     TileOp op;
@@ -101,13 +104,11 @@ private:
   void noteFragment(Buffer *buffer, Index threads, SourceRange range) {
     if (buffer->scope != Scope::Fragment)
       return;
-    for (auto &[known, count] : graph.fragments)
-      if (known == buffer) {
-        if (count != threads)
-          graph.misplaced.push_back({buffer, "roles of different sizes use it", range});
-        return;
-      }
-    graph.fragments.emplace_back(buffer, threads);
+    auto [known, isNew] = threadsOf.emplace(buffer, threads);
+    if (isNew)
+      graph.fragments.emplace_back(buffer, threads);
+    else if (known->second != threads)
+      graph.misplaced.push_back({buffer, "roles of different sizes use it", range});
   }
 
   void scalarUses(Stmt &stmt, const Place &place) {
@@ -116,8 +117,7 @@ private:
       if (!owner || owner->scope != Scope::Fragment)
         return;
       noteFragment(owner, place.threads, stmt.range);
-      if (std::find(graph.scalarFragments.begin(), graph.scalarFragments.end(), owner) ==
-          graph.scalarFragments.end())
+      if (scalar.insert(owner).second)
         graph.scalarFragments.push_back(owner);
     });
   }

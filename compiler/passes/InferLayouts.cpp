@@ -23,8 +23,11 @@
 #include "support/Check.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace tlc::passes {
 
@@ -37,21 +40,70 @@ constexpr Index mostRegisters = 1024;
 
 class Inference {
 public:
-  explicit Inference(InferenceGraph &graph) : graph(graph) {}
+  explicit Inference(InferenceGraph &graph) : graph(graph), reached(graph.ops.size(), 0) {
+    for (TileOp &op : graph.ops)
+      for (const FragmentUse &use : op.fragments)
+        users[use.buffer].push_back(&op);
+  }
 
   void run() {
     strict();
-    common();
-    while (const TileOp *root = nextRoot())
-      decideFreely(root->order);
+    unsigned before = round;
+    for (TileOp &op : graph.ops)
+      if (reached[op.order] <= before)
+        common(connected(op));
+    for (TileOp *root : byWeight())
+      if (undecided(*root))
+        decideFreely(*root);
     leftovers();
   }
 
 private:
+  using Ops = std::vector<TileOp *>; ///< in program order
+
+  /// What one try decided.
+  struct Trial {
+    double cost = 0;
+    std::vector<std::pair<TileOp *, Layout>> schedules;
+    std::vector<std::pair<Buffer *, Home>> homes;
+  };
+
   InferenceGraph &graph;
+  std::map<Buffer *, Ops> users; ///< of fragments
+  std::vector<unsigned> reached; ///< by op: the round in which it was found by `connected` last
+  unsigned round = 0;
+  Trial *trial = nullptr; ///< that goes on: notes what is decided, so that it can be taken back
 
   void setHome(Buffer *buffer, Layout layout, LayoutOrigin origin, const TileOp *from) {
-    graph.homes.try_emplace(buffer, Home{std::move(layout), origin, from});
+    Home home{std::move(layout), origin, from};
+    if (trial && !graph.home(buffer))
+      trial->homes.emplace_back(buffer, home);
+    graph.homes.try_emplace(buffer, std::move(home));
+  }
+
+  void setSchedule(TileOp &op, Layout schedule, LayoutOrigin origin) {
+    if (trial)
+      trial->schedules.emplace_back(&op, schedule);
+    op.schedule = std::move(schedule);
+    op.origin = origin;
+  }
+
+  /// The ops that can hear of each other's decisions: joined by fragments without a home.
+  Ops connected(TileOp &seed) {
+    ++round;
+    reached[seed.order] = round;
+    Ops found{&seed};
+    for (std::size_t i = 0; i < found.size(); ++i)
+      for (const FragmentUse &use : found[i]->fragments) {
+        if (graph.home(use.buffer))
+          continue;
+        for (TileOp *other : users.at(use.buffer))
+          if (std::exchange(reached[other->order], round) != round)
+            found.push_back(other);
+      }
+    std::sort(found.begin(), found.end(),
+              [](const TileOp *a, const TileOp *b) { return a->order < b->order; });
+    return found;
   }
 
   // ---- Strict ----
@@ -73,13 +125,11 @@ private:
         if (auto home = homeFromSchedule(*op, c, *op->schedule))
           setHome(c.buffer, std::move(*home), LayoutOrigin::Strict, op);
     }
-    for (Buffer *buffer : graph.scalarFragments) {
+    std::set<Buffer *> scalar(graph.scalarFragments.begin(), graph.scalarFragments.end());
+    for (auto &[buffer, threads] : graph.fragments) {
       auto shape = buffer->constantShape();
-      if (graph.home(buffer) || !shape)
-        continue;
-      for (auto &[known, threads] : graph.fragments)
-        if (known == buffer)
-          setHome(buffer, replicatedLayout(*shape, threads), LayoutOrigin::Strict, nullptr);
+      if (scalar.count(buffer) && !graph.home(buffer) && shape)
+        setHome(buffer, replicatedLayout(*shape, threads), LayoutOrigin::Strict, nullptr);
     }
   }
 
@@ -112,8 +162,7 @@ private:
     }
     if (!schedule)
       return false;
-    op.schedule = std::move(schedule);
-    op.origin = LayoutOrigin::Propagated;
+    setSchedule(op, std::move(*schedule), LayoutOrigin::Propagated);
     return true;
   }
 
@@ -131,103 +180,114 @@ private:
     return changed;
   }
 
-  bool forward() {
+  bool forward(const Ops &ops) {
     bool changed = false;
-    for (TileOp &op : graph.ops) {
-      if (op.scheduled && !op.schedule && op.propagates)
-        changed |= scheduleFromFragments(op);
-      if (op.scheduled && op.schedule && op.propagates)
-        changed |= homesFromOp(op, true);
+    for (TileOp *op : ops) {
+      if (op->scheduled && !op->schedule && op->propagates)
+        changed |= scheduleFromFragments(*op);
+      if (op->scheduled && op->schedule && op->propagates)
+        changed |= homesFromOp(*op, true);
     }
     return changed;
   }
 
-  bool backward() {
-    for (TileOp &op : graph.ops)
-      if (op.scheduled && op.schedule && op.propagates && homesFromOp(op, false))
+  bool backward(const Ops &ops) {
+    for (TileOp *op : ops)
+      if (op->scheduled && op->schedule && op->propagates && homesFromOp(*op, false))
         return true;
     return false;
   }
 
   /// A gemm's operand takes the layout in which it is used if nothing else says what to do.
-  bool fromGemms() {
-    for (TileOp &op : graph.ops)
-      for (const FragmentUse &use : op.fragments) {
+  bool fromGemms(const Ops &ops) {
+    for (TileOp *op : ops)
+      for (const FragmentUse &use : op->fragments) {
         if (!use.fixed || graph.home(use.buffer))
           continue;
         auto shape = use.buffer->constantShape();
         Layout home = dropFree(*use.fixed, "reg");
         if (!shape || !covers(home, *shape))
           continue;
-        setHome(use.buffer, std::move(home), LayoutOrigin::Propagated, &op);
+        setHome(use.buffer, std::move(home), LayoutOrigin::Propagated, op);
         return true;
       }
     return false;
   }
 
-  void common() {
-    while (forward() || backward() || fromGemms()) {
+  void common(const Ops &ops) {
+    while (forward(ops) || backward(ops) || fromGemms(ops)) {
     }
   }
 
   // ---- Free ----
 
-  /// The op that matters most among those without a schedule.
-  const TileOp *nextRoot() const {
-    const TileOp *best = nullptr;
+  static bool undecided(const TileOp &op) {
+    return op.scheduled && !op.schedule &&
+           !(op.fragments.empty() && op.memories.empty() && !op.propagates);
+  }
+
+  /// The op that matters most first.
+  Ops byWeight() {
+    Ops ops;
+    for (TileOp &op : graph.ops)
+      ops.push_back(&op);
     auto weight = [](const TileOp &op) {
       return std::tuple(op.propagates, static_cast<double>(op.points()) * op.trips,
                         op.axis.has_value());
     };
-    for (const TileOp &op : graph.ops)
-      if (op.scheduled && !op.schedule &&
-          !(op.fragments.empty() && op.memories.empty() && !op.propagates))
-        if (!best || weight(op) > weight(*best))
-          best = &op;
-    return best;
+    std::stable_sort(ops.begin(), ops.end(),
+                     [&](const TileOp *a, const TileOp *b) { return weight(*a) > weight(*b); });
+    return ops;
   }
 
-  void decideFreely(std::size_t root) {
-    std::optional<double> least;
-    std::optional<InferenceGraph> chosen;
-    std::vector<Layout> candidates = proposals(graph.ops[root], graph);
-    TLC_CHECK(!candidates.empty(), "no schedule to propose");
-    bool fillsOnly = !graph.ops[root].propagates && !graph.ops[root].fragments.empty();
+  void decideFreely(TileOp &root) {
+    bool fillsOnly = !root.propagates && !root.fragments.empty();
     if (fillsOnly) // a fill takes the home of its fragment, if that has one by now
-      if (scheduleFromFragments(graph.ops[root]))
+      if (scheduleFromFragments(root))
         return;
-    for (const Layout &candidate : candidates) {
-      if (!acceptable(graph.ops[root], candidate))
+    std::vector<Layout> candidates = proposals(root, graph);
+    TLC_CHECK(!candidates.empty(), "no schedule to propose");
+    const Ops ops = connected(root);
+    Ops open;
+    std::copy_if(ops.begin(), ops.end(), std::back_inserter(open),
+                 [](const TileOp *op) { return !op->schedule; });
+    std::optional<Trial> best;
+    for (Layout &candidate : candidates) {
+      if (!acceptable(root, candidate))
         continue;
-      InferenceGraph trial = graph;
-      Inference inner(trial);
-      TileOp &op = trial.ops[root];
-      op.schedule = candidate;
-      op.origin = LayoutOrigin::Free;
-      inner.homesFromOp(op, true);
-      inner.homesFromOp(op, false);
-      inner.common();
-      double cost = 0;
-      for (std::size_t i = 0; i < trial.ops.size(); ++i)
-        if (!graph.ops[i].schedule)
-          cost += opCost(trial.ops[i], trial);
-      if (!least || cost < *least)
-        least = cost, chosen = std::move(trial);
+      Trial made = attempt(root, std::move(candidate), ops, open, best ? &best->cost : nullptr);
+      if (!best || made.cost < best->cost)
+        best = std::move(made);
     }
-    TLC_CHECK(chosen.has_value(), "no schedule is acceptable");
-    adopt(std::move(*chosen));
+    TLC_CHECK(best.has_value(), "no schedule is acceptable");
+    for (auto &[op, schedule] : best->schedules)
+      setSchedule(*op, std::move(schedule),
+                  op == &root ? LayoutOrigin::Free : LayoutOrigin::Propagated);
+    for (auto &[buffer, home] : best->homes)
+      setHome(buffer, std::move(home.layout), home.origin, home.from);
   }
 
-  /// Takes over a trial; homes point to ops of this graph again.
-  void adopt(InferenceGraph trial) {
-    for (auto &[buffer, home] : trial.homes)
-      if (home.from)
-        home.from = &graph.ops[home.from->order];
-    for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-      graph.ops[i].schedule = std::move(trial.ops[i].schedule);
-      graph.ops[i].origin = trial.ops[i].origin;
+  /// What follows from the candidate among `ops`, and its cost over those that were `open`; the
+  /// graph is as before afterwards. Counting stops where `limit` is reached.
+  Trial attempt(TileOp &root, Layout candidate, const Ops &ops, const Ops &open,
+                const double *limit) {
+    Trial made;
+    trial = &made;
+    setSchedule(root, std::move(candidate), LayoutOrigin::Free);
+    homesFromOp(root, true);
+    homesFromOp(root, false);
+    common(ops);
+    trial = nullptr;
+    for (const TileOp *op : open) {
+      made.cost += opCost(*op, graph);
+      if (limit && made.cost >= *limit)
+        break;
     }
-    graph.homes = std::move(trial.homes);
+    for (auto &[op, schedule] : made.schedules)
+      op->schedule.reset();
+    for (auto &[buffer, home] : made.homes)
+      graph.homes.erase(buffer);
+    return made;
   }
 
   /// Fragments that no op could give a home: each by itself.

@@ -15,6 +15,7 @@
 #include "support/Check.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tlc::passes {
 
@@ -39,12 +40,12 @@ struct SharedTile {
 /// Only what the dims of the storage say; accesses through views of another shape keep the tile
 /// plain.
 void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
+  std::map<Buffer *, std::size_t> known;
   auto tileOf = [&](Buffer *buffer) -> SharedTile & {
-    for (SharedTile &t : tiles)
-      if (t.buffer == buffer)
-        return t;
-    tiles.push_back({buffer, {}});
-    return tiles.back();
+    auto [at, isNew] = known.emplace(buffer, tiles.size());
+    if (isNew)
+      tiles.push_back({buffer, {}});
+    return tiles[at->second];
   };
   for (const TileOp &op : graph.ops)
     for (const MemoryUse &use : op.memories) {

@@ -29,7 +29,8 @@ using namespace ir;
 
 namespace {
 
-/// With more candidates than this the search for superfluous barriers would take too long.
+/// With more candidates than this in one statement of the launch's body the search for superfluous
+/// ones among them would take too long: each of them is a look at the whole statement.
 constexpr std::size_t maxCandidates = 48;
 
 class SyncInserter {
@@ -78,20 +79,30 @@ private:
     return loops;
   }
 
+  /// The statement of the launch's body that it is or stands in.
+  const Stmt *outermost(const Stmt *stmt) const {
+    while (const Stmt *parent = analysis.placeOf(*stmt).parent)
+      stmt = parent;
+    return stmt;
+  }
+
   void reduce(SyncPoints &points) {
-    if (points.size() < 2 || points.size() > maxCandidates)
+    if (points.size() < 2 || !analysis.sufficient(points))
       return;
+    std::unordered_map<const Stmt *, std::size_t> perStatement;
+    for (auto &[stmt, point] : points)
+      ++perStatement[outermost(stmt)];
     std::vector<const Stmt *> candidates;
     for (auto &[stmt, point] : points)
-      candidates.push_back(stmt);
+      if (perStatement[outermost(stmt)] <= maxCandidates)
+        candidates.push_back(stmt);
     std::stable_sort(candidates.begin(), candidates.end(),
                      [&](const Stmt *a, const Stmt *b) { return depth(a) > depth(b); });
-    for (const Stmt *candidate : candidates) {
-      SyncPoints fewer = points;
-      std::erase_if(fewer, [&](const auto &entry) { return entry.first == candidate; });
-      if (analysis.sufficient(fewer))
-        points = std::move(fewer);
-    }
+    std::unordered_set<const Stmt *> superfluous;
+    for (const Stmt *candidate : candidates)
+      if (analysis.superfluous(*candidate))
+        superfluous.insert(candidate);
+    std::erase_if(points, [&](const auto &entry) { return superfluous.count(entry.first); });
   }
 
   void insert(const SyncPoints &points, std::unordered_set<const Stmt *> fences) {

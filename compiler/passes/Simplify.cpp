@@ -58,36 +58,13 @@ private:
     if (e.kind() == ExprKind::Select)
       if (auto side = ranges.decide(simplified(e->operands[0])))
         return simplified(e->operands[*side ? 1 : 2]);
-    std::vector<Expr> operands;
+    llvm::SmallVector<Expr, 3> operands;
     bool same = true;
     for (Expr operand : e->operands) {
       operands.push_back(simplified(operand));
       same &= operands.back() == operand;
     }
-    return same ? e : remade(e, operands);
-  }
-
-  Expr remade(Expr e, const std::vector<Expr> &operands) {
-    switch (e.kind()) {
-    case ExprKind::Unary:
-      return context.unary(e->unaryOp(), operands[0]);
-    case ExprKind::Binary:
-      return context.binary(e->binaryOp(), operands[0], operands[1]);
-    case ExprKind::Select:
-      return context.select(operands[0], operands[1], operands[2]);
-    case ExprKind::Cast:
-      return context.cast(e.dtype(), operands[0], e->saturates());
-    case ExprKind::Bitcast:
-      return context.bitcast(e.dtype(), operands[0]);
-    case ExprKind::Math:
-      return context.math(e->mathFn(), operands);
-    case ExprKind::Vector:
-      return context.vector(operands);
-    case ExprKind::Extract:
-      return context.extract(operands[0], static_cast<unsigned>(e->integer));
-    default:
-      return e;
-    }
+    return same ? e : rebuild(e, operands);
   }
 
   Expr decided(Expr e) {
@@ -140,10 +117,10 @@ private:
       return e;
     if (auto found = truncatedMemo.find(e.get()); found != truncatedMemo.end())
       return found->second;
-    std::vector<Expr> operands;
+    llvm::SmallVector<Expr, 3> operands;
     for (Expr operand : e->operands)
       operands.push_back(truncated(operand));
-    Expr result = operands == e->operands ? e : remade(e, operands);
+    Expr result = operands == e->operands ? e : rebuild(e, operands);
     bool isFloor = e.kind() == ExprKind::Binary &&
                    (e->binaryOp() == BinaryOp::FloorDiv || e->binaryOp() == BinaryOp::FloorMod);
     // By powers of two shifts and masks are right for any sign and cheaper than what C makes of

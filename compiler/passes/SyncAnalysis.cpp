@@ -29,7 +29,9 @@ bool isArrival(const Stmt &stmt) {
 } // namespace
 
 SyncAnalysis::SyncAnalysis(Function &function, Launch &launch)
-    : function(function), launch(launch), uniformity(launch), threads(launch, uniformity) {
+    : function(function), launch(launch), uniformity(launch), threads(launch, uniformity),
+      ranges(function) {
+  ranges.enter(launch);
   std::unordered_set<const Buffer *> read, written;
   walk(std::as_const(launch.body), [&](const Stmt &stmt) {
     forEachUse(stmt, [&](const BufferUse &use) {
@@ -95,12 +97,20 @@ SyncAnalysis::Summary SyncAnalysis::index(Block &block, const Stmt *parent) {
   return all;
 }
 
-bool SyncAnalysis::hasPointInside(const Stmt &stmt) const { return withPoints.count(&stmt); }
+bool SyncAnalysis::hasPointInside(const Stmt &stmt) const {
+  auto found = pointsInside.find(&stmt);
+  return found != pointsInside.end() && found->second > 0;
+}
+
+void SyncAnalysis::countPoint(const Stmt &stmt, int more) {
+  for (const Stmt *outer = places.at(&stmt).parent; outer; outer = places.at(outer).parent)
+    pointsInside[outer] += more;
+}
 
 const std::vector<Address> &SyncAnalysis::addresses(const Stmt &stmt) {
   auto found = addressCache.find(&stmt);
   if (found == addressCache.end()) {
-    std::vector<Address> list = analysis::addressesOf(stmt, *ranges);
+    std::vector<Address> list = analysis::addressesOf(stmt, ranges);
     std::erase_if(list, [&](const Address &address) {
       const Buffer *storage = address.buffer->storage();
       return storage->scope == Scope::Global && !watchedGlobals.count(storage);
@@ -109,7 +119,7 @@ const std::vector<Address> &SyncAnalysis::addresses(const Stmt &stmt) {
   }
   for (Address &address : found->second)
     if (address.index)
-      address.elements = ranges->interval(address.index) +
+      address.elements = ranges.interval(address.index) +
                          Interval{0, std::max<std::int64_t>(address.count, 1) - 1};
   return found->second;
 }
@@ -130,17 +140,14 @@ bool SyncAnalysis::contains(const Stmt &outer, const Stmt &inner) const {
 }
 
 void SyncAnalysis::start() {
-  ranges.emplace(function);
-  ranges->enter(launch);
   loops.clear();
   guards.clear();
   roles.clear();
   missed = false;
   fences.clear();
-  withPoints.clear();
+  pointsInside.clear();
   for (auto &[stmt, point] : points)
-    for (const Stmt *outer = places.at(stmt).parent; outer; outer = places.at(outer).parent)
-      withPoints.insert(outer);
+    countPoint(*stmt, 1);
 }
 
 void SyncAnalysis::complete(SyncPoints &result) {
@@ -167,24 +174,70 @@ bool SyncAnalysis::sufficient(const SyncPoints &given) {
     points.emplace(stmt, point);
   found = nullptr;
   start();
-  State state;
-  visit(launch.body, state);
-  return !missed;
+  checkpoints.clear();
+  for (std::size_t i = 0; i < launch.body.size(); ++i)
+    if (points.count(launch.body[i].get()) || hasPointInside(*launch.body[i]))
+      checkpoints[i] = State{false, {}};
+  return resume(0, {});
+}
+
+bool SyncAnalysis::superfluous(const Stmt &stmt) {
+  std::size_t first = places.at(chain(stmt).front()).index;
+  auto removed = points.extract(&stmt);
+  countPoint(stmt, -1);
+  missed = false;
+  if (resume(first, checkpoints.at(first)))
+    return true;
+  points.insert(std::move(removed));
+  countPoint(stmt, 1);
+  return false;
+}
+
+/// Runs from a statement of the launch's body to the end, or to a checkpoint that finds what it
+/// found before: from there on everything is as it was. Checkpoints stay as they are if something
+/// is missing.
+bool SyncAnalysis::resume(std::size_t first, State state) {
+  Ranges::Scope scope(ranges);
+  for (std::size_t i = 0; i < first; ++i)
+    learn(*launch.body[i]);
+  std::vector<std::pair<std::size_t, State>> passed;
+  for (std::size_t i = first; i < launch.body.size() && state.live; ++i) {
+    if (auto known = checkpoints.find(i); known != checkpoints.end()) {
+      if (i > first && known->second == state)
+        break;
+      passed.emplace_back(i, state);
+    }
+    step(*launch.body[i], state);
+    if (missed)
+      return false;
+  }
+  for (auto &[i, found] : passed)
+    checkpoints[i] = std::move(found);
+  return true;
 }
 
 void SyncAnalysis::visit(const Block &block, State &state) {
-  Ranges::Scope scope(*ranges);
+  Ranges::Scope scope(ranges);
   for (const StmtPtr &stmt : block) {
     if (!state.live || (missed && !found))
       return;
-    if (auto point = points.find(stmt.get()); point != points.end())
-      applyPoint(point->second, *stmt, state);
-    visit(*stmt, state);
-    if (auto *let = dynCast<LetStmt>(stmt.get()))
-      ranges->bind(*let);
-    else if (auto *assumption = dynCast<AssumeStmt>(stmt.get()))
-      ranges->assume(assumption->condition);
+    step(*stmt, state);
   }
+}
+
+void SyncAnalysis::step(const Stmt &stmt, State &state) {
+  if (auto point = points.find(&stmt); point != points.end())
+    applyPoint(point->second, stmt, state);
+  visit(stmt, state);
+  learn(stmt);
+}
+
+/// What holds behind the statement.
+void SyncAnalysis::learn(const Stmt &stmt) {
+  if (auto *let = dynCast<LetStmt>(&stmt))
+    ranges.bind(*let);
+  else if (auto *assumption = dynCast<AssumeStmt>(&stmt))
+    ranges.assume(assumption->condition);
 }
 
 void SyncAnalysis::visit(const Stmt &stmt, State &state) {
@@ -228,7 +281,7 @@ void SyncAnalysis::dropImpossible(State &state) const {
   auto impossible = [&](Expr guard) {
     auto [entry, isNew] = known.emplace(guard.get(), false);
     if (isNew)
-      entry->second = ranges->refutes(guard);
+      entry->second = ranges.refutes(guard);
     return entry->second;
   };
   std::erase_if(state.pending, [&](const Pending &entry) {
@@ -240,9 +293,9 @@ void SyncAnalysis::dropImpossible(State &state) const {
 void SyncAnalysis::visitIf(const IfStmt &stmt, State &state) {
   State result{false, {}};
   for (bool side : {true, false}) {
-    Ranges::Scope scope(*ranges);
-    ranges->assume(stmt.condition, side);
-    if (ranges->unreachable())
+    Ranges::Scope scope(ranges);
+    ranges.assume(stmt.condition, side);
+    if (ranges.unreachable())
       continue;
     State arm = state;
     dropImpossible(arm);
@@ -257,8 +310,8 @@ void SyncAnalysis::visitIf(const IfStmt &stmt, State &state) {
 void SyncAnalysis::visitRole(const RoleStmt &role, State &state) {
   State inside = state;
   {
-    Ranges::Scope scope(*ranges);
-    ranges->bind(role);
+    Ranges::Scope scope(ranges);
+    ranges.bind(role);
     roles.push_back(&role);
     visit(role.body, inside);
     roles.pop_back();
@@ -451,9 +504,9 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
   // Two stores to one element of a tensor: the order of threads is nobody's promise.
   if (global && !pending.address.reads && !address.reads)
     return false;
-  if (!analysis::mayMeet(pending.address, address, *ranges))
+  if (!analysis::mayMeet(pending.address, address, ranges))
     return false;
-  return pending.flight != Flight::Done || !threads.onlyOwn(pending.address, address, *ranges);
+  return pending.flight != Flight::Done || !threads.onlyOwn(pending.address, address, ranges);
 }
 
 /// Finds the place of the barrier between a pending access and `stmt`: in the innermost block that

@@ -48,6 +48,10 @@ public:
   void complete(SyncPoints &points);
   /// Whether nothing is missing with these.
   bool sufficient(const SyncPoints &points);
+  /// After `sufficient` said yes: whether nothing is missing without the barrier in front of `stmt`
+  /// either. If so, it is left out from now on. Takes time for the statements between this barrier
+  /// and those next to it, not for the whole launch.
+  bool superfluous(const ir::Stmt &stmt);
 
   std::vector<Unplaceable> unplaceable; ///< found by complete
   /// Barriers, and statements with points in front, that must stand behind a fence: they order
@@ -74,10 +78,12 @@ private:
     std::vector<ir::Expr>
         guards; ///< conditions under which it happened, in terms of loop variables
     const ir::RoleStmt *role = nullptr;
+    bool operator==(const Pending &) const = default;
   };
   struct State {
     bool live = true; ///< can be reached
     std::vector<Pending> pending;
+    bool operator==(const State &) const = default;
   };
   /// What a statement contains, nested ones included.
   struct Summary {
@@ -96,6 +102,10 @@ private:
   bool hasPointInside(const ir::Stmt &stmt) const;
   const std::vector<analysis::Address> &addresses(const ir::Stmt &stmt);
   void start();
+  void countPoint(const ir::Stmt &stmt, int more);
+  bool resume(std::size_t first, State state);
+  void step(const ir::Stmt &stmt, State &state);
+  void learn(const ir::Stmt &stmt);
   void visit(const ir::Block &block, State &state);
   void visit(const ir::Stmt &stmt, State &state);
   void dropImpossible(State &state) const;
@@ -129,9 +139,12 @@ private:
   std::unordered_map<const ir::Stmt *, Summary> summaries;
   /// Without their intervals, which depend on where the analysis stands.
   std::unordered_map<const ir::Stmt *, std::vector<analysis::Address>> addressCache;
-  std::unordered_set<const ir::Stmt *> withPoints; ///< statements that have a point inside
-  std::optional<analysis::Ranges> ranges;
+  std::unordered_map<const ir::Stmt *, int> pointsInside;
+  analysis::Ranges ranges; ///< one for all runs: what it found out in one serves the next
   std::map<const ir::Stmt *, SyncPoint> points;
+  /// By index in the launch's body: the state before statements that have a point in front of them
+  /// or inside, with the points as they are.
+  std::map<std::size_t, State> checkpoints;
   SyncPoints *found = nullptr; ///< null: only say whether something is missing
   bool missed = false;
   std::vector<LoopFrame> loops;

@@ -23,11 +23,11 @@ bool usesAny(Expr e, const analysis::ExprSet &vars) {
 } // namespace
 
 SyncAnalysis::State SyncAnalysis::runBody(const ForStmt &loop, State state, Expr exactly) {
-  Ranges::Scope scope(*ranges);
-  ranges->bind(loop);
+  Ranges::Scope scope(ranges);
+  ranges.bind(loop);
   if (exactly)
-    ranges->assume(equals(loop.var, exactly));
-  if (ranges->unreachable())
+    ranges.assume(equals(loop.var, exactly));
+  if (ranges.unreachable())
     return {false, {}};
   std::size_t outerGuards = guards.size();
   visit(loop.body, state);
@@ -90,7 +90,7 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
     State after = runBody(loop, state, {});
     for (State &left : loops.back().breaks)
       join(after, left);
-    if (!ranges->less(loop.lo, loop.hi))
+    if (!ranges.less(loop.lo, loop.hi))
       join(after, state);
     loops.pop_back();
     forget(loop, loop.var, after);
@@ -102,19 +102,19 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
   auto leave = [&](State after, Expr exactly) {
     if (!after.live)
       return;
-    Ranges::Scope scope(*ranges);
-    ranges->bind(loop);
+    Ranges::Scope scope(ranges);
+    ranges.bind(loop);
     if (exactly)
-      ranges->assume(equals(loop.var, exactly));
-    ranges->assume(lessEqual(loop.hi, loop.var + step));
-    if (ranges->unreachable())
+      ranges.assume(equals(loop.var, exactly));
+    ranges.assume(lessEqual(loop.hi, loop.var + step));
+    if (ranges.unreachable())
       return;
     dropImpossible(after); // what needed another iteration did not happen in the last one
     join(exits, after);
   };
-  if (!ranges->less(loop.lo, loop.hi)) {
-    Ranges::Scope scope(*ranges);
-    ranges->assume(lessEqual(loop.hi, loop.lo));
+  if (!ranges.less(loop.lo, loop.hi)) {
+    Ranges::Scope scope(ranges);
+    ranges.assume(lessEqual(loop.hi, loop.lo));
     State skipped = state;
     dropImpossible(skipped);
     join(exits, skipped);
@@ -164,8 +164,8 @@ void SyncAnalysis::visitWhile(const WhileStmt &loop, State &state) {
     visit(loop.conditionBlock, after);
     join(exits, after);
     if (after.live) {
-      Ranges::Scope scope(*ranges);
-      ranges->assume(loop.condition);
+      Ranges::Scope scope(ranges);
+      ranges.assume(loop.condition);
       visit(loop.body, after);
     }
     for (State &jumped : loops.back().continues)

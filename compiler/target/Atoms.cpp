@@ -72,18 +72,19 @@ void checkAtom(const Atom &atom) {
 }
 
 std::span<const Atom> atomTable(Family family) {
-  static const std::vector<Atom> cuda = [] {
-    std::vector<Atom> rows = detail::cudaAtoms();
-    std::for_each(rows.begin(), rows.end(), checkAtom);
+  switch (family) {
+  case Family::Cuda: {
+    static const std::vector<Atom> rows = detail::cudaAtoms();
     return rows;
-  }();
-  static const std::vector<Atom> cpu = [] {
-    std::vector<Atom> rows = detail::cpuAtoms();
-    std::for_each(rows.begin(), rows.end(), checkAtom);
+  }
+  case Family::Cpu: {
+    static const std::vector<Atom> rows = detail::cpuAtoms();
     return rows;
-  }();
-  static const std::vector<Atom> none;
-  return family == Family::Cuda ? cuda : family == Family::Cpu ? cpu : none;
+  }
+  case Family::Hip:
+    break;
+  }
+  return {};
 }
 
 namespace {
@@ -105,7 +106,6 @@ const Atom &scalarAtom(Family family) {
     atom.cLayout = tile("m", "n");
     // One instruction of a warp multiplies 32 elements.
     atom.cycles = f == Family::Cpu ? 1 : 1.0 / 32;
-    checkAtom(atom);
     return atom;
   };
   static const Atom cuda = make(Family::Cuda), hip = make(Family::Hip), cpu = make(Family::Cpu);

@@ -3,7 +3,7 @@
 //
 // An atom is a row of data. Passes tile it over registers and threads (layout/Algebra.h: product)
 // and never ask for its name; the printer writes the name of its runtime function and never asks
-// for its layouts. Making the table checks it.
+// for its layouts. The unit tests check every row.
 #pragma once
 
 #include "support/DType.h"

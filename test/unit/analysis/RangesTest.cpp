@@ -201,3 +201,61 @@ TEST_CASE("what ranges claim holds for every value") {
         }
   }
 }
+
+TEST_CASE(
+    "what was found out in a scope holds there only, and holds again when it is entered again") {
+  // Random steps into and out of scopes, each answer against that of ranges that never left one.
+  std::mt19937 random(7);
+  auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int trial = 0; trial < 60; ++trial) {
+    Fixture f;
+    std::vector<std::unique_ptr<ForStmt>> loops;
+    std::vector<Expr> values{f.m, f.n};
+    for (int i = 0; i < 3; ++i) {
+      loops.push_back(loop(f.context, f.context.integer(i64, pick(3)), values[pick(i + 2)],
+                           f.context.integer(i64, 1 + pick(3))));
+      values.push_back(loops.back()->var);
+    }
+    auto expression = [&] {
+      Expr a = values[pick(5)] * (1 + pick(3)) + pick(5), b = values[pick(5)];
+      return pick(2) ? a : pick(2) ? a - b : pick(2) ? floorDiv(a, 1 + pick(4)) : minimum(a, b);
+    };
+    std::vector<std::pair<Expr, Expr>> questions;
+    for (int i = 0; i < 6; ++i)
+      questions.emplace_back(expression(), expression());
+    std::vector<std::function<void(Ranges &)>> steps;
+    for (auto &l : loops)
+      steps.push_back([&l](Ranges &r) { r.bind(*l); });
+    for (int i = 0; i < 4; ++i) {
+      Expr condition = lessThan(expression(), expression());
+      bool holds = pick(2);
+      steps.push_back([=](Ranges &r) { r.assume(condition, holds); });
+    }
+    steps.push_back([&](Ranges &r) { r.bindVar(values[4], {0, 7}); });
+
+    Ranges ranges(f.function);
+    std::vector<std::unique_ptr<Ranges::Scope>> scopes;
+    std::vector<int> taken;
+    for (int i = 0; i < 40; ++i) {
+      if (!taken.empty() && pick(2)) {
+        scopes.pop_back();
+        taken.pop_back();
+      } else if (taken.size() < 5) {
+        scopes.push_back(std::make_unique<Ranges::Scope>(ranges));
+        taken.push_back(pick(static_cast<int>(steps.size())));
+        steps[static_cast<std::size_t>(taken.back())](ranges);
+      }
+      Ranges fresh(f.function);
+      for (int step : taken)
+        steps[static_cast<std::size_t>(step)](fresh);
+      auto [a, b] = questions[pick(6)];
+      CHECK(ranges.interval(a) == fresh.interval(a));
+      CHECK(ranges.congruence(b) == fresh.congruence(b));
+      CHECK(ranges.unreachable() == fresh.unreachable());
+      CHECK(ranges.less(a, b) == fresh.less(a, b));
+      CHECK(ranges.lessEqual(b, a) == fresh.lessEqual(b, a));
+    }
+    while (!scopes.empty())
+      scopes.pop_back();
+  }
+}

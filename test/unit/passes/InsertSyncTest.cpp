@@ -157,6 +157,18 @@ TEST_CASE("loop back-edges") {
                    "    }\n") == 2);
 }
 
+TEST_CASE("long kernels get no more barriers than short ones") {
+  // In front of each loop a barrier is found first, and is superfluous once the loop has its own.
+  std::string body;
+  for (int i = 0; i < 30; ++i) {
+    std::string n = std::to_string(i);
+    body += "    for %i" + n + " in 0 .. 4 {\n      load %a" + n +
+            " = %A![%tid]\n      store %s![%tid] = %a" + n + " + f32(%i" + n + ")\n      load %b" +
+            n + " = %s![63 - %tid]\n      store %C![%tid] = %b" + n + "\n    }\n";
+  }
+  CHECK(barriersOf(body) == 60);
+}
+
 TEST_CASE("a barrier goes before the loop, not into it") {
   TextKernel kernel(thread("    load %a = %A![%tid]\n"
                            "    store %s![%tid] = %a\n"
