@@ -76,8 +76,9 @@ public:
   bool refutes(ir::Expr condition) const;
 
   /// The value as a polynomial over atoms; lets are looked through, division by constants, shifts
-  /// and minima are brought into one form. Invalid for floats and vectors.
-  Poly poly(ir::Expr e) const;
+  /// and minima are brought into one form. Invalid for floats and vectors. Stays where it is as
+  /// long as nothing is added or forgotten.
+  const Poly &poly(ir::Expr e) const;
   bool nonNegative(const Poly &p) const;
   Interval interval(const Poly &p) const;
   Congruence congruence(const Poly &p) const;

@@ -63,9 +63,10 @@ bool Ranges::exact(Expr e) const {
   return result.bounded() && result.within(limits);
 }
 
-Poly Ranges::poly(Expr e) const {
+const Poly &Ranges::poly(Expr e) const {
+  static const Poly invalid = Poly::invalid();
   if (e.dtype().isFloat() || e.dtype().isVector())
-    return Poly::invalid();
+    return invalid;
   if (const Poly *known = polyMemo.find(e.get(), values))
     return *known;
   Poly result = computePoly(e);
@@ -121,7 +122,7 @@ Poly Ranges::binaryPoly(Expr e) const {
   case BinaryOp::Sub:
     return poly(x) - poly(y);
   case BinaryOp::Mul: {
-    Poly a = poly(x), b = poly(y);
+    const Poly &a = poly(x), &b = poly(y);
     return a.terms.size() * b.terms.size() <= maxTerms ? a * b : Poly::atom(e);
   }
   case BinaryOp::Shl:
@@ -139,7 +140,7 @@ Poly Ranges::binaryPoly(Expr e) const {
   case BinaryOp::And: {
     bool quotient = e->binaryOp() == BinaryOp::FloorDiv || e->binaryOp() == BinaryOp::TruncDiv ||
                     e->binaryOp() == BinaryOp::Shr;
-    Poly dividend = poly(x);
+    const Poly &dividend = poly(x);
     if (auto d = divisorOf(e)) {
       Poly q = quotientPoly(e, dividend, *d);
       return quotient ? q : dividend - q * Poly(*d);

@@ -41,6 +41,10 @@ public:
 
 private:
   static bool divides(const Monomial &part, const Monomial &whole, Monomial &rest) {
+    if (part.size() > whole.size())
+      return false;
+    if (whole.size() == 1)
+      return part == whole;
     rest = whole;
     for (Expr factor : part) {
       auto found = std::find(rest.begin(), rest.end(), factor);
@@ -105,10 +109,15 @@ private:
     States::Id state = ranges.states.current();
     if (const std::vector<Poly> *known = ranges.factsMemo.find(atom.get(), state))
       return *known;
+    // Loops and guards often say again what an interval says.
     std::vector<Poly> result;
+    auto add = [&](Poly fact) {
+      if (std::find(result.begin(), result.end(), fact) == result.end())
+        result.push_back(std::move(fact));
+    };
     if (auto found = ranges.factsOfAtom.find(atom.get()); found != ranges.factsOfAtom.end())
       for (auto index = found->second.rbegin(); index != found->second.rend(); ++index)
-        result.push_back(ranges.facts[*index]);
+        add(ranges.facts[*index]);
     Poly self = Poly::atom(atom);
     if (atom.kind() == ExprKind::Binary) {
       Expr x = atom->operands[0], y = atom->operands[1];
@@ -116,17 +125,17 @@ private:
       case BinaryOp::FloorDiv:
         if (ranges.interval(y).lo > 0) {
           Poly rest = ranges.poly(x) - self * ranges.poly(y);
-          result.push_back(rest);
-          result.push_back(ranges.poly(y) - 1 - rest);
+          add(rest);
+          add(ranges.poly(y) - 1 - rest);
         }
         break;
       case BinaryOp::Min:
-        result.push_back(ranges.poly(x) - self);
-        result.push_back(ranges.poly(y) - self);
+        add(ranges.poly(x) - self);
+        add(ranges.poly(y) - self);
         break;
       case BinaryOp::Max:
-        result.push_back(self - ranges.poly(x));
-        result.push_back(self - ranges.poly(y));
+        add(self - ranges.poly(x));
+        add(self - ranges.poly(y));
         break;
       default:
         break;
@@ -134,9 +143,9 @@ private:
     }
     Interval values = ranges.interval(atom);
     if (values.lo != Interval::minusInfinity)
-      result.push_back(self - Poly(values.lo));
+      add(self - Poly(values.lo));
     if (values.hi != Interval::infinity)
-      result.push_back(Poly(values.hi) - self);
+      add(Poly(values.hi) - self);
     return ranges.factsMemo.set(atom.get(), state, std::move(result));
   }
 

@@ -1,9 +1,9 @@
 #include "ir/Expr.h"
 
 #include "ir/Fold.h"
+#include "ir/Substitute.h"
 #include "support/Check.h"
 
-#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallPtrSet.h>
 
 #include <algorithm>
@@ -350,36 +350,6 @@ Expr rebuild(Expr e, std::span<const Expr> ops) {
 
 namespace {
 
-/// Substitutes with a memo, so that shared subexpressions cost once.
-struct Substituter {
-  explicit Substituter(const Substitution &map) : map(map) {}
-
-  const Substitution &map;
-  llvm::SmallDenseMap<const ExprNode *, Expr, 16> done;
-
-  Expr run(Expr e) {
-    if (e.isConstant())
-      return e;
-    if (e.isVar()) {
-      for (const auto &[from, to] : map)
-        if (from == e)
-          return to ? to : e;
-      return e;
-    }
-    if (auto found = done.find(e.get()); found != done.end())
-      return found->second;
-    llvm::SmallVector<Expr, 4> ops;
-    bool changed = false;
-    for (Expr operand : e->operands) {
-      ops.push_back(run(operand));
-      changed |= ops.back() != operand;
-    }
-    Expr result = changed ? rebuild(e, ops) : e;
-    done.try_emplace(e.get(), result);
-    return result;
-  }
-};
-
 using Seen = llvm::SmallPtrSet<const ExprNode *, 16>;
 
 void collect(Expr e, std::vector<Expr> &vars, Seen &seen) {
@@ -403,11 +373,34 @@ bool occurs(Expr variable, Expr e, Seen &seen) {
 
 } // namespace
 
-Expr substitute(Expr e, const Substitution &map) {
-  if (!e || map.empty())
-    return e;
-  return Substituter(map).run(e);
+Substituter::Substituter(const Substitution &map) {
+  for (const auto &[variable, value] : map)
+    add(variable, value);
 }
+
+void Substituter::add(Expr variable, Expr value) {
+  replaced.try_emplace(variable.get(), value ? value : variable);
+}
+
+Expr Substituter::operator()(Expr e) {
+  if (!e || e.isConstant())
+    return e;
+  if (auto found = replaced.find(e.get()); found != replaced.end())
+    return found->second;
+  if (e->operands.empty())
+    return e;
+  llvm::SmallVector<Expr, 4> operands;
+  bool changed = false;
+  for (Expr operand : e->operands) {
+    operands.push_back((*this)(operand));
+    changed |= operands.back() != operand;
+  }
+  Expr result = changed ? rebuild(e, operands) : e;
+  replaced.try_emplace(e.get(), result);
+  return result;
+}
+
+Expr substitute(Expr e, const Substitution &map) { return map.empty() ? e : Substituter(map)(e); }
 
 void collectVars(Expr e, std::vector<Expr> &vars) {
   if (!e)

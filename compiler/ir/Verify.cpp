@@ -44,21 +44,22 @@ private:
     state.need(!function.name.empty(), "the function has no name");
     for (const Dim &d : function.dims) {
       state.bind(d.var);
-      state.need(d.var && d.var.dtype().isInt(), "dim " + d.name + " is no integer");
+      state.need(d.var && d.var.dtype().isInt(),
+                 [&] { return "dim " + d.name + " is no integer"; });
     }
     for (const LaunchConstant &c : function.launchConstants)
       state.bind(c.var);
     for (const Param &p : function.params) {
       state.need((p.buffer != nullptr) != static_cast<bool>(p.scalar),
-                 "parameter " + p.name + " is not one of a tensor and a scalar");
+                 [&] { return "parameter " + p.name + " is not one of a tensor and a scalar"; });
       if (p.scalar)
         state.bind(p.scalar);
     }
     auto global = [&](const Buffer *b) {
       if (!state.need(b != nullptr, "a buffer is missing"))
         return;
-      state.need(b->scope == Scope::Global, "%" + b->name + " is no global buffer");
-      state.need(!state.knows(b), "%" + b->name + " is declared twice");
+      state.need(b->scope == Scope::Global, [&] { return "%" + b->name + " is no global buffer"; });
+      state.need(!state.knows(b), [&] { return "%" + b->name + " is declared twice"; });
       state.introduce(b);
       state.buffer(*b);
     };
@@ -112,9 +113,10 @@ private:
 
   void statement(const Stmt &s, const Place &place) {
     at(s);
-    if (!state.need(mayAppear(s.kind, function.phase),
-                    std::string("this statement does not belong to the ") +
-                        phaseName(function.phase) + " phase"))
+    if (!state.need(mayAppear(s.kind, function.phase), [&] {
+          return std::string("this statement does not belong to the ") + phaseName(function.phase) +
+                 " phase";
+        }))
       return;
     verifyStmt(state, s);
     nesting(s, place);

@@ -13,12 +13,6 @@ void VerifyState::fail(const std::string &message) {
   found.push_back({range, std::move(text)});
 }
 
-bool VerifyState::need(bool holds, const std::string &message) {
-  if (!holds)
-    fail(message);
-  return holds;
-}
-
 void VerifyState::leave() {
   for (; varOrder.size() > marks.back().vars; varOrder.pop_back())
     vars.erase(varOrder.back());
@@ -29,9 +23,10 @@ void VerifyState::leave() {
 
 void VerifyState::bind(Expr var) {
   if (!need(static_cast<bool>(var), "a variable to bind is missing") ||
-      !need(var.isVar(), "what is bound is no variable, but " + print(var)))
+      !need(var.isVar(), [&] { return "what is bound is no variable, but " + print(var); }))
     return;
-  if (need(everBound.insert(var.get()).second, "%" + var->name + " is bound twice")) {
+  if (need(everBound.insert(var.get()).second,
+           [&] { return "%" + var->name + " is bound twice"; })) {
     vars.insert(var.get());
     varOrder.push_back(var.get());
   }
@@ -43,13 +38,13 @@ void VerifyState::introduce(const Buffer *b) {
 }
 
 bool VerifyState::expr(Expr e, const char *what) {
-  if (!need(static_cast<bool>(e), std::string(what) + " is missing"))
+  if (!need(static_cast<bool>(e), [&] { return std::string(what) + " is missing"; }))
     return false;
   std::vector<Expr> used;
   collectVars(e, used);
   for (Expr var : used)
     if (!vars.count(var.get()))
-      return need(false, "%" + var->name + " in " + what + " is not bound here");
+      return need(false, [&] { return "%" + var->name + " in " + what + " is not bound here"; });
   return true;
 }
 
@@ -62,25 +57,27 @@ void VerifyState::condition(Expr e, const char *what, bool mayBeNull) {
   if (!e && mayBeNull)
     return;
   if (expr(e, what))
-    need(e.dtype() == DType(Scalar::Bool), std::string(what) + " is no bool");
+    need(e.dtype() == DType(Scalar::Bool), [&] { return std::string(what) + " is no bool"; });
 }
 
 void VerifyState::integer(Expr e, const char *what) {
   if (expr(e, what))
-    need(e.dtype().isInteger() && !e.dtype().isVector(), std::string(what) + " is no integer");
+    need(e.dtype().isInteger() && !e.dtype().isVector(),
+         [&] { return std::string(what) + " is no integer"; });
 }
 
 bool VerifyState::buffer(const Buffer *b, const char *what) {
-  if (!need(b != nullptr, std::string(what) + " has no buffer"))
+  if (!need(b != nullptr, [&] { return std::string(what) + " has no buffer"; }))
     return false;
   const std::string name = "%" + b->name;
   bool isKnown = knows(b);
   // Lowered views of parameters need no alloc: the base tells where they are.
   for (const Buffer *base = b->base; base && isThread(); base = base->base)
     isKnown |= knows(base);
-  if (!need(isKnown, name + " in " + what + " is not allocated here"))
+  if (!need(isKnown, [&] { return name + " in " + what + " is not allocated here"; }))
     return false;
-  return need(!isThread() || b->scope != Scope::Fragment, name + " is still a fragment");
+  return need(!isThread() || b->scope != Scope::Fragment,
+              [&] { return name + " is still a fragment"; });
 }
 
 void VerifyState::version(const Buffer &b, Expr v) {
@@ -88,7 +85,7 @@ void VerifyState::version(const Buffer &b, Expr v) {
     return;
   integer(v, "a version");
   need(b.versions > 1 || b.storage()->versions > 1 || v.isConstant(0),
-       "%" + b.name + " has one version only");
+       [&] { return "%" + b.name + " has one version only"; });
 }
 
 bool VerifyState::element(const Element &e, const char *what) {
@@ -100,11 +97,13 @@ bool VerifyState::element(const Element &e, const char *what) {
   version(b, e.version);
   if (isThread())
     return need(e.indices.size() == 1 || (e.indices.empty() && b.rank() == 0),
-                "an element of %" + b.name + " has more than one offset");
-  return need(!e.physical, "an element of %" + b.name + " is lowered before the thread phase") &&
-         need(e.indices.size() == b.rank(), "an element of %" + b.name + " has " +
-                                                std::to_string(e.indices.size()) +
-                                                " indices instead of " + std::to_string(b.rank()));
+                [&] { return "an element of %" + b.name + " has more than one offset"; });
+  return need(!e.physical,
+              [&] { return "an element of %" + b.name + " is lowered before the thread phase"; }) &&
+         need(e.indices.size() == b.rank(), [&] {
+           return "an element of %" + b.name + " has " + std::to_string(e.indices.size()) +
+                  " indices instead of " + std::to_string(b.rank());
+         });
 }
 
 bool VerifyState::region(const Region &r, const char *what) {
@@ -113,16 +112,16 @@ bool VerifyState::region(const Region &r, const char *what) {
   const Buffer &b = *r.buffer;
   version(b, r.version);
   if (!need(r.offsets.size() == b.rank() && r.extents.size() == b.rank(),
-            "a region of %" + b.name + " has another rank than it"))
+            [&] { return "a region of %" + b.name + " has another rank than it"; }))
     return false;
   for (unsigned d = 0; d < b.rank(); ++d) {
     integer(r.offsets[d], what);
     integer(r.extents[d], what);
     need(!r.isDropped(d) || !r.extents[d] || r.extents[d].isConstant(1),
-         "a dropped dim of %" + b.name + " has an extent other than 1");
+         [&] { return "a dropped dim of %" + b.name + " has an extent other than 1"; });
   }
   return need(b.rank() >= 64 || r.dropped >> b.rank() == 0,
-              "a region of %" + b.name + " drops dims that it does not have");
+              [&] { return "a region of %" + b.name + " drops dims that it does not have"; });
 }
 
 void VerifyState::result(Expr var) {
@@ -135,19 +134,22 @@ void VerifyState::buffer(const Buffer &b) {
   for (Expr extent : b.shape) {
     integer(extent, "a shape");
     if (b.scope != Scope::Global && extent)
-      need(extent.constant().value_or(0) > 0, name + " has a shape that is not constant");
+      need(extent.constant().value_or(0) > 0,
+           [&] { return name + " has a shape that is not constant"; });
   }
   for (Expr stride : b.strides)
     integer(stride, "a stride");
   need(b.strides.empty() || (b.scope == Scope::Global && b.strides.size() == b.shape.size()),
-       name + " has strides that do not fit it");
-  need(b.versions >= 1, name + " has no version");
-  need(b.scope != Scope::Barrier || b.rank() == 1, name + " is no list of barriers");
+       [&] { return name + " has strides that do not fit it"; });
+  need(b.versions >= 1, [&] { return name + " has no version"; });
+  need(b.scope != Scope::Barrier || b.rank() == 1,
+       [&] { return name + " is no list of barriers"; });
   optional(b.safeValue, "a safe value");
   if (b.safeValue)
-    need(b.safeValue.dtype() == b.dtype, "the safe value of " + name + " has another dtype");
+    need(b.safeValue.dtype() == b.dtype,
+         [&] { return "the safe value of " + name + " has another dtype"; });
   if (b.base) {
-    need(b.base->scope == b.scope, name + " is a view into another scope");
+    need(b.base->scope == b.scope, [&] { return name + " is a view into another scope"; });
     optional(b.baseOffset, "a view's offset");
   }
   if (!b.layout || isThread())
@@ -168,10 +170,14 @@ void VerifyState::buffer(const Buffer &b) {
   if (b.scope == Scope::Fragment)
     need(l.inputs.size() == 2 && l.hasInput("reg") && l.hasInput("thread") &&
              covers(l.outputSizes()),
-         "the layout of " + name + " is no (reg, thread) -> (d0, …) that covers it: " + l.str());
+         [&] {
+           return "the layout of " + name +
+                  " is no (reg, thread) -> (d0, …) that covers it: " + l.str();
+         });
   if (b.scope == Scope::Shared)
-    need(l.outputs.size() == 1 && covers(l.inputSizes()),
-         "the layout of " + name + " is no (d0, …) -> offset that covers it: " + l.str());
+    need(l.outputs.size() == 1 && covers(l.inputSizes()), [&] {
+      return "the layout of " + name + " is no (d0, …) -> offset that covers it: " + l.str();
+    });
 }
 
 } // namespace tlc::ir

@@ -4,6 +4,7 @@
 #include "ir/Verify.h"
 
 #include <string>
+#include <type_traits>
 #include <unordered_set>
 #include <vector>
 
@@ -20,8 +21,16 @@ public:
   const Stmt *current = nullptr;
   SourceRange range;
   void fail(const std::string &message);
-  /// Reports `message` unless `holds`; gives back `holds`.
-  bool need(bool holds, const std::string &message);
+  /// Reports `message`, a text or a function that makes one, unless `holds`; gives back `holds`.
+  template <typename Message> bool need(bool holds, const Message &message) {
+    if (!holds) {
+      if constexpr (std::is_invocable_v<Message>)
+        fail(message());
+      else
+        fail(message);
+    }
+    return holds;
+  }
   bool isThread() const { return function.phase >= Phase::Thread; }
   bool isScheduled() const { return function.phase == Phase::Scheduled; }
 

@@ -27,7 +27,8 @@ void store(VerifyState &v, const StoreStmt &s) {
   if (v.element(s.target, "the target") && hasValue)
     v.need(sameElement(s.value, *s.target.buffer), "the value has another dtype than the buffer");
   if (s.target.buffer)
-    v.need(s.target.buffer->writable, "%" + s.target.buffer->name + " is read only");
+    v.need(s.target.buffer->writable,
+           [&] { return "%" + s.target.buffer->name + " is read only"; });
 }
 
 void atomic(VerifyState &v, const AtomicStmt &s) {
@@ -40,9 +41,10 @@ void atomic(VerifyState &v, const AtomicStmt &s) {
        {std::tuple(s.value, s.op != AtomicOp::Load, "the value"),
         {s.compare, s.op == AtomicOp::CompareExchange, "the value to compare with"}}) {
     if (!isWanted)
-      v.need(!operand, std::string(name) + " has no meaning here");
+      v.need(!operand, [&] { return std::string(name) + " has no meaning here"; });
     else if (v.expr(operand, name) && hasBuffer)
-      v.need(sameElement(operand, *s.target.buffer), std::string(name) + " has another dtype");
+      v.need(sameElement(operand, *s.target.buffer),
+             [&] { return std::string(name) + " has another dtype"; });
   }
 }
 
@@ -100,7 +102,7 @@ void loop(VerifyState &v, const ForStmt &s) {
     v.integer(e, name);
     if (e && s.var)
       v.need(e.dtype() == s.var.dtype(),
-             std::string(name) + " has another dtype than the variable");
+             [&] { return std::string(name) + " has another dtype than the variable"; });
   }
   v.need(!s.step || !s.step.isConstant(0), "the step is 0");
 }
@@ -123,7 +125,7 @@ void barrier(VerifyState &v, const BarrierStmt &s) {
 void mbar(VerifyState &v, const MbarStmt &s) {
   if (v.element(s.barrier, "the barrier"))
     v.need(s.barrier.buffer->scope == Scope::Barrier,
-           "%" + s.barrier.buffer->name + " is no barrier");
+           [&] { return "%" + s.barrier.buffer->name + " is no barrier"; });
   v.optional(s.value, "the value");
   v.optional(s.cta, "the block");
   bool wantsValue = s.op != MbarOp::Arrive && s.op != MbarOp::CpAsyncArrive;
@@ -135,7 +137,7 @@ void alloc(VerifyState &v, const AllocStmt &s) {
     return;
   const Buffer &b = *s.buffer;
   v.need(b.scope != Scope::Global || b.base,
-         "%" + b.name + " is global; only views of it are allocated");
+         [&] { return "%" + b.name + " is global; only views of it are allocated"; });
   if (b.base)
     v.buffer(b.base, "the base");
   v.optional(s.init, "the initial value");
@@ -143,8 +145,10 @@ void alloc(VerifyState &v, const AllocStmt &s) {
     v.need(s.init.dtype() == b.dtype, "the initial value has another dtype");
   v.buffer(b);
   bool needsLayout = b.scope == Scope::Fragment || b.scope == Scope::Shared;
-  v.need(!v.isScheduled() || !needsLayout || b.base || b.layout, "%" + b.name + " has no layout");
-  v.need(!v.isThread() || b.scope != Scope::Fragment, "%" + b.name + " is still a fragment");
+  v.need(!v.isScheduled() || !needsLayout || b.base || b.layout,
+         [&] { return "%" + b.name + " has no layout"; });
+  v.need(!v.isThread() || b.scope != Scope::Fragment,
+         [&] { return "%" + b.name + " is still a fragment"; });
 }
 
 } // namespace

@@ -33,9 +33,10 @@ void map(VerifyState &v, const MapStmt &s) {
 
 /// Extents agree, or are 1 on the source where that is a broadcast.
 void sameExtents(VerifyState &v, const Extents &source, const Extents &target, bool mayBroadcast) {
-  if (!v.need(source.size() == target.size(),
-              "the tiles differ in rank: " + std::to_string(source.size()) + " and " +
-                  std::to_string(target.size())))
+  if (!v.need(source.size() == target.size(), [&] {
+        return "the tiles differ in rank: " + std::to_string(source.size()) + " and " +
+               std::to_string(target.size());
+      }))
     return;
   for (std::size_t d = 0; d < source.size(); ++d) {
     auto difference = source[d] == target[d] ? std::optional<std::int64_t>(0)
@@ -44,7 +45,7 @@ void sameExtents(VerifyState &v, const Extents &source, const Extents &target, b
                           : std::nullopt;
     // What is known at run time only is the program's to guarantee.
     v.need(!difference || *difference == 0 || (mayBroadcast && source[d].isConstant(1)),
-           "the tiles differ in extent " + std::to_string(d));
+           [&] { return "the tiles differ in extent " + std::to_string(d); });
   }
 }
 
@@ -64,7 +65,7 @@ void copy(VerifyState &v, const CopyStmt &s) {
   v.optional(s.multicast, "the multicast mask");
   checkBounds(v, s.source.buffer->scope == Scope::Global ? s.source : s.target, s.checkLow,
               s.checkHigh);
-  v.need(s.target.buffer->writable, "%" + s.target.buffer->name + " is read only");
+  v.need(s.target.buffer->writable, [&] { return "%" + s.target.buffer->name + " is read only"; });
 }
 
 void gemm(VerifyState &v, const GemmStmt &s) {
@@ -79,8 +80,9 @@ void gemm(VerifyState &v, const GemmStmt &s) {
     return;
   auto m = (*a)[s.transposeA], k = (*a)[!s.transposeA];
   auto n = (*b)[!s.transposeB], otherK = (*b)[s.transposeB];
-  v.need(k == otherK,
-         "A and B differ in k: " + std::to_string(k) + " and " + std::to_string(otherK));
+  v.need(k == otherK, [&] {
+    return "A and B differ in k: " + std::to_string(k) + " and " + std::to_string(otherK);
+  });
   v.need(m == (*c)[0] && n == (*c)[1], "C is not [m, n]");
   v.need(!v.isScheduled() || s.atom, "the gemm has no atom");
 }

@@ -1,5 +1,6 @@
 #include "ir/Walk.h"
 
+#include "ir/Substitute.h"
 #include "ir/Visit.h"
 
 #include <utility>
@@ -113,8 +114,9 @@ void forEachUse(const Stmt &stmt, const std::function<void(const BufferUse &)> &
 void substitute(Block &block, const Substitution &map) {
   if (map.empty())
     return;
+  Substituter substituter(map);
   walk(block, [&](Stmt &stmt) {
-    forEachExpr(stmt, [&](Expr &e) { e = substitute(e, map); });
+    forEachExpr(stmt, [&](Expr &e) { e = substituter(e); });
     return true;
   });
 }

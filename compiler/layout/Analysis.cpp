@@ -89,29 +89,31 @@ private:
     int axis = inputIndex(access, name);
     const std::vector<Index> &radices = access.inputs[static_cast<std::size_t>(axis)].radices;
     int low = std::countr_zero(digitsOf(access, axis));
-    std::vector<Coordinate> all(static_cast<std::size_t>(access.input(name).size()));
-    std::size_t place = 1;
+    std::vector<Coordinate> all(1);
+    all.reserve(static_cast<std::size_t>(access.input(name).size()));
     for (std::size_t i = 0; i < radices.size(); ++i) {
       int d = low + static_cast<int>(i);
       Index worth = 0;
       for (const Term &t : access.outputs[0].terms)
         if (t.digits == bit(d) && radices[i] != 2)
           worth += t.weight;
-      std::size_t radix = static_cast<std::size_t>(radices[i]);
-      for (std::size_t x = 0; x < all.size(); ++x) {
-        Index value = static_cast<Index>(x / place % radix);
-        if (radix != 2)
-          all[x].odd += worth * value;
-        else if (value)
-          all[x].ones |= bit(d);
-      }
-      place *= radix;
+      std::size_t place = all.size();
+      for (Index value = 1; value < radices[i]; ++value)
+        for (std::size_t x = 0; x < place; ++x) {
+          all.push_back(all[x]);
+          if (radices[i] == 2)
+            all.back().ones |= bit(d);
+          else
+            all.back().odd += worth * value;
+        }
     }
     return all;
   }
 
+  static unsigned parity(DigitSet s) { return static_cast<unsigned>(__builtin_parityll(s)); }
+
   static Index valueOf(const Term &t, DigitSet ones) {
-    return t.weight * ((std::popcount(ones & t.digits) & 1) ^ t.flip);
+    return t.weight * (parity(ones & t.digits) ^ t.flip);
   }
 
   Index offset(Index reg, Index thread) const {
@@ -159,8 +161,7 @@ private:
           for (const Term &t : common)
             base += valueOf(t, of.ones | start.ones);
           for (const Term &t : mixed)
-            kind.parities =
-                kind.parities << 1 | (std::popcount((of.ones | start.ones) & t.digits) & 1);
+            kind.parities = kind.parities << 1 | parity((of.ones | start.ones) & t.digits);
           kind.remainder = base * elementBytes % granule;
         }
         add(kind);
@@ -246,8 +247,10 @@ Index vectorWidth(const Layout &access, Index limit, const std::string &reg) {
 
 Index orderedWidth(const Layout &access, Index limit, const std::string &reg) {
   Index width = vectorWidth(access, limit, reg);
-  auto alone = sliceToAxis(access, reg);
-  while (width > 1 && !(alone && contiguity(*alone, reg) % width == 0))
+  if (width == 1)
+    return width;
+  Index run = contiguity(sliceToAxis(access, reg), reg);
+  while (run % width != 0)
     width /= 2;
   return width;
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace tlc {
 
@@ -338,6 +339,11 @@ Source findSource(const Layout &a, const Layout &b, const Sizes &shape) {
     throw LayoutError("fragments of different thread counts");
   if (a.outputs.size() != b.outputs.size())
     throw LayoutError("fragments of different tiles");
+  if (equal(a, b)) {
+    std::vector<Index> same(static_cast<std::size_t>(b.input("reg").size()));
+    std::iota(same.begin(), same.end(), Index{0});
+    return {std::nullopt, std::move(same)};
+  }
   Source s{sourceMap(a, b), {}};
   if (s.map) {
     auto back = compose(a, *s.map);
@@ -348,10 +354,9 @@ Source findSource(const Layout &a, const Layout &b, const Sizes &shape) {
     s.registers = heldRegisters(a, b, shape);
   if (!s.map || !staysInThread(*s.map))
     return s;
-  bool same = equal(a, b);
   s.registers.emplace();
   for (Index r = 0; r < b.input("reg").size(); ++r)
-    s.registers->push_back(same ? r : (*s.map)({r, 0})[0]);
+    s.registers->push_back((*s.map)({r, 0})[0]);
   return s;
 }
 
@@ -371,6 +376,10 @@ Conversion renaming(const Layout &a, const Layout &b, std::vector<Index> registe
   for (std::size_t r = 0; r < c.registers.size(); ++r)
     same = same && c.registers[r] == static_cast<Index>(r);
   c.kind = same ? ConversionKind::None : ConversionKind::Registers;
+  if (same) {
+    c.registerMap = Layout::identity({{"reg", a.input("reg").size()}});
+    return c;
+  }
   auto map =
       fit({{"reg", b.input("reg").size()}}, {{"reg", a.input("reg").size()}},
           [&](const Point &r) { return Point{c.registers[static_cast<std::size_t>(r[0])]}; });
@@ -387,6 +396,10 @@ std::optional<Conversion> heldIn(const Layout &from, const Layout &to, const Siz
   if (!source.registers)
     return std::nullopt;
   return renaming(a, b, std::move(*source.registers));
+}
+
+bool isHeldIn(const Layout &from, const Layout &to, const Sizes &shape) {
+  return findSource(registersFirst(from), registersFirst(to), shape).registers.has_value();
 }
 
 Conversion planConversion(const Layout &from, const Layout &to, Index elementBytes,

@@ -31,6 +31,8 @@ struct Conversion {
 /// needs in a register that is one for all threads. Elements of `to` outside `shape` (when given)
 /// need no value.
 std::optional<Conversion> heldIn(const Layout &from, const Layout &to, const Sizes &shape = {});
+/// Whether heldIn finds something; cheaper than what it finds.
+bool isHeldIn(const Layout &from, const Layout &to, const Sizes &shape = {});
 /// The cheapest way to turn fragment `from` into fragment `to` of the same tile. Elements of `to`
 /// outside `shape` (when given) need no value. `maxShuffles`: with more shuffle instructions than
 /// that, shared memory is taken.

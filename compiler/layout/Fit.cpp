@@ -165,24 +165,29 @@ std::variant<Layout, Misfit> fit(const Sizes &inputs, const Sizes &outputs,
     return *bad;
   Sampler sampler{inputs, f, {}};
   sampler.findDigits();
-  Layout result = sampler.additive(outputs),
-         other = sampler.affine(outputs); // each output takes what fits it
-  std::vector<std::optional<Misfit>> first(outputs.size()), second(outputs.size());
-  forEachPoint(result, [&](const Point &p) {
-    Point want = f(p), a = result(p), b = other(p);
-    for (std::size_t o = 0; o < want.size(); ++o) {
-      if (!first[o] && want[o] != a[o])
-        first[o] = Misfit{p, want, a};
-      if (!second[o] && want[o] != b[o])
-        second[o] = Misfit{p, want, b};
+  // By output: the first point that a form gets wrong.
+  auto misfits = [&](const Layout &form) {
+    std::vector<std::optional<Misfit>> first(outputs.size());
+    forEachPoint(form, [&](const Point &p) {
+      Point want = f(p), have = form(p);
+      for (std::size_t o = 0; o < want.size(); ++o)
+        if (!first[o] && want[o] != have[o])
+          first[o] = Misfit{p, want, have};
+    });
+    return first;
+  };
+  Layout result = sampler.additive(outputs);
+  auto wrong = misfits(result);
+  if (std::any_of(wrong.begin(), wrong.end(), [](const auto &m) { return m.has_value(); })) {
+    Layout other = sampler.affine(outputs); // each output takes what fits it
+    auto alsoWrong = misfits(other);
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (!wrong[o])
+        continue;
+      if (alsoWrong[o])
+        return *wrong[o];
+      result.outputs[o] = other.outputs[o];
     }
-  });
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (!first[o])
-      continue;
-    if (second[o])
-      return *first[o];
-    result.outputs[o] = other.outputs[o];
   }
   result.normalize();
   try {

@@ -69,20 +69,17 @@ std::optional<Layout> sliceInput(const Layout &l, const std::string &axis, Index
   return compose(l, embed);
 }
 
-std::optional<Layout> sliceToAxis(const Layout &l, const std::string &axis) {
-  Sizes box = l.inputSizes();
-  Layout embed;
-  for (auto &[name, size] : box) {
-    if (name == axis)
-      embed.inputs.push_back({name, {size}});
-    embed.outputs.push_back({name, size, 0, {}});
-    if (name == axis)
-      embed.outputs.back().terms.push_back({1, 1, false});
-  }
-  if (embed.inputs.empty())
-    throw LayoutError("no input axis " + axis);
-  embed.normalize();
-  return compose(l, embed);
+Layout sliceToAxis(const Layout &l, const std::string &axis) {
+  Layout out = l;
+  DigitSet others = 0;
+  int kept = inputIndex(out, axis);
+  for (std::size_t a = 0; a < out.inputs.size(); ++a)
+    if (static_cast<int>(a) != kept)
+      others |= digitsOf(out, static_cast<int>(a));
+  fixToZero(out, others);
+  out.inputs = {out.inputs[static_cast<std::size_t>(kept)]};
+  out.normalize();
+  return out;
 }
 
 std::optional<FragmentSlice> sliceOutput(const Layout &l, const std::string &axis, Index start,

@@ -24,7 +24,7 @@ Layout permuteOutputs(const Layout &l,
 /// Restricts input `axis` to [start, start + size).
 std::optional<Layout> sliceInput(const Layout &l, const std::string &axis, Index start, Index size);
 /// The dependence on one input axis alone: the others are 0, and gone.
-std::optional<Layout> sliceToAxis(const Layout &l, const std::string &axis);
+Layout sliceToAxis(const Layout &l, const std::string &axis);
 /// The part of a fragment with output `axis` in [start, start + size), if whole registers hold it
 /// in each thread. `registers` maps the register of the part to the register of the whole.
 struct FragmentSlice {

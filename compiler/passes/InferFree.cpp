@@ -146,8 +146,7 @@ std::vector<unsigned> contiguousAxes(const TileOp &op) {
     for (unsigned axis = 0; axis < op.box.size(); ++axis) {
       if (op.box[axis] == 1)
         continue;
-      auto alone = sliceToAxis(use.map->layout, dimName(axis));
-      auto offset = alone ? plainOffset(*use.buffer, *alone) : std::nullopt;
+      auto offset = plainOffset(*use.buffer, sliceToAxis(use.map->layout, dimName(axis)));
       if (offset && contiguity(*offset, dimName(axis)) > 1 &&
           std::find(axes.begin(), axes.end(), axis) == axes.end())
         axes.push_back(axis);

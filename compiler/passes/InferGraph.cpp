@@ -355,11 +355,11 @@ bool agrees(const TileOp &op, const FragmentUse &use, const Layout &home) {
   if (use.fixed) {
     if (use.fixed->input("thread").size() != home.input("thread").size())
       return false;
-    return heldIn(home, *use.fixed, dimSizes(*shape)).has_value();
+    return isHeldIn(home, *use.fixed, dimSizes(*shape));
   }
   return op.schedule &&
          (use.partial ? canHoldParts(home) : everyHolderWrites(op, use, *op.schedule)) &&
-         registerMap(home, *shape, use.map, *op.schedule).has_value();
+         reaches(home, *shape, use.map, *op.schedule);
 }
 
 } // namespace tlc::passes

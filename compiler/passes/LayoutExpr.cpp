@@ -252,7 +252,7 @@ IndexMap regionMap(const Region &region, std::span<const Index> tile) {
 std::optional<Layout> composeExtended(const Layout &map, const Layout &schedule) {
   Layout outer = map;
   for (const OutputAxis &o : schedule.outputs)
-    if (outer.hasInput(o.name))
+    if (outer.hasInput(o.name) && outer.input(o.name).size() < o.size)
       outer = extendInput(outer, o.name, o.size);
   return compose(outer, schedule);
 }

@@ -10,10 +10,12 @@
 //
 // Why here: last; it changes no meaning, only text, so nothing after it may rewrite expressions.
 #include "ir/Builder.h"
+#include "ir/Substitute.h"
 #include "ir/Walk.h"
 #include "passes/Pass.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -31,11 +33,41 @@ constexpr unsigned longestFold = 24;
 /// Longest name that is made of how a value is made.
 constexpr std::size_t longestName = 20;
 
-unsigned size(Expr e) {
-  unsigned n = 1;
-  for (Expr operand : e->operands)
-    n += size(operand);
-  return n;
+/// Counts of text saturate: an expression that shares its parts may be written out very long.
+unsigned plus(unsigned a, unsigned b) {
+  constexpr unsigned most = 1u << 30;
+  return std::min(most, a + std::min(most, b));
+}
+
+unsigned times(unsigned a, unsigned b) {
+  return static_cast<unsigned>(std::min<std::uint64_t>(std::uint64_t{a} * b, 1u << 30));
+}
+
+/// The nodes of an expression in the order in which they are written first, each with the number of
+/// times that it is written.
+std::vector<std::pair<Expr, unsigned>> occurrences(Expr root) {
+  std::vector<std::pair<Expr, unsigned>> found;
+  std::unordered_map<const ExprNode *, std::size_t> at;
+  auto visit = [&](auto &&self, Expr e) -> void {
+    if (!at.emplace(e.get(), found.size()).second)
+      return;
+    found.emplace_back(e, 0);
+    for (Expr operand : e->operands)
+      self(self, operand);
+  };
+  visit(visit, root);
+  // What a node is made of is older than it.
+  std::vector<std::size_t> youngestFirst(found.size());
+  std::iota(youngestFirst.begin(), youngestFirst.end(), std::size_t{0});
+  std::sort(youngestFirst.begin(), youngestFirst.end(),
+            [&](std::size_t a, std::size_t b) { return found[a].first->id > found[b].first->id; });
+  found.front().second = 1;
+  for (std::size_t i : youngestFirst)
+    for (Expr operand : found[i].first->operands) {
+      unsigned &count = found[at.at(operand.get())].second;
+      count = plus(count, found[i].second);
+    }
+  return found;
 }
 
 struct VarUse {
@@ -74,18 +106,29 @@ private:
     }
   }
 
-  void countExpr(Expr e, unsigned depth) {
-    if (e.isVar()) {
+  void countExpr(Expr root, unsigned depth) {
+    for (auto [e, count] : occurrences(root)) {
+      if (!e.isVar())
+        continue;
       VarUse &use = uses[e.get()];
-      ++use.count;
+      use.count = plus(use.count, count);
       auto found = depthOf.find(e.get());
       use.inLoop |= found != depthOf.end() && found->second < depth;
     }
-    for (Expr operand : e->operands)
-      countExpr(operand, depth);
   }
 
-  bool folds(const LetStmt &let) const {
+  /// Nodes, shared ones counted each time.
+  unsigned size(Expr e) {
+    if (auto known = sizes.find(e.get()); known != sizes.end())
+      return known->second;
+    unsigned n = 1;
+    for (Expr operand : e->operands)
+      n = plus(n, size(operand));
+    sizes.emplace(e.get(), n);
+    return n;
+  }
+
+  bool folds(const LetStmt &let) {
     auto found = uses.find(let.var.get());
     if (found == uses.end())
       return true;
@@ -96,23 +139,26 @@ private:
   }
 
   bool fold(Block &body) {
-    Substitution map;
-    collect(body, map);
-    if (map.empty())
+    Substituter folded;
+    collect(body, folded);
+    if (folded.empty())
       return false;
-    substitute(body, map);
+    walk(body, [&](Stmt &stmt) {
+      forEachExpr(stmt, [&](Expr &e) { e = folded(e); });
+      return true;
+    });
     return true;
   }
 
   /// Takes the lets that fold out of the block; their values refer to each other in order.
-  void collect(Block &block, Substitution &map) {
+  void collect(Block &block, Substituter &folded) {
     Block out;
     for (StmtPtr &stmt : block) {
       if (auto *let = dynCast<LetStmt>(stmt.get()); let && folds(*let)) {
-        map.emplace_back(let->var, ir::substitute(let->value, map));
+        folded.add(let->var, folded(let->value));
         continue;
       }
-      forEachBlock(*stmt, [&](Block &inner) { collect(inner, map); });
+      forEachBlock(*stmt, [&](Block &inner) { collect(inner, folded); });
       out.push_back(std::move(stmt));
     }
     block = std::move(out);
@@ -127,19 +173,24 @@ private:
       return true;
     if (e.isVar())
       return launchVars.count(e.get()) != 0;
-    return std::all_of(e->operands.begin(), e->operands.end(), [&](Expr o) { return ofLaunch(o); });
+    if (auto known = launchOnly.find(e.get()); known != launchOnly.end())
+      return known->second;
+    bool all = std::all_of(e->operands.begin(), e->operands.end(),
+                           [&](Expr operand) { return ofLaunch(operand); });
+    launchOnly.emplace(e.get(), all);
+    return all;
   }
 
-  void tally(Expr e, std::unordered_map<const ExprNode *, unsigned> &counts,
+  void tally(Expr root, std::unordered_map<const ExprNode *, unsigned> &counts,
              std::vector<Expr> &order) {
-    if (e->operands.empty())
-      return;
-    if (ofLaunch(e) && e.dtype().isInteger() && !e.isConstant()) {
-      if (counts[e.get()]++ == 0)
+    for (auto [e, count] : occurrences(root)) {
+      if (e->operands.empty() || !ofLaunch(e) || !e.dtype().isInteger() || e.isConstant())
+        continue;
+      auto [known, isNew] = counts.emplace(e.get(), 0);
+      if (isNew)
         order.push_back(e);
+      known->second = plus(known->second, count);
     }
-    for (Expr operand : e->operands)
-      tally(operand, counts, order);
   }
 
   /// How a value is made, as a name: "tid_div8_mod2"; empty if that would be no help.
@@ -192,6 +243,7 @@ private:
 
   void nameRepeated(Launch &launch) {
     launchVars.clear();
+    launchOnly.clear();
     launchVars.insert(launch.tid.get());
     for (Expr v : launch.blockVars)
       launchVars.insert(v.get());
@@ -211,7 +263,7 @@ private:
       return true;
     });
     // The largest first: what is inside of a named value no longer counts for itself.
-    std::stable_sort(order.begin(), order.end(), [](Expr a, Expr b) { return size(a) > size(b); });
+    std::stable_sort(order.begin(), order.end(), [&](Expr a, Expr b) { return size(a) > size(b); });
     std::vector<std::pair<Expr, Expr>> names;
     for (Expr e : order) {
       if (counts[e.get()] < 3)
@@ -224,33 +276,16 @@ private:
     replaceAll(launch, names);
   }
 
-  void discount(Expr e, unsigned by, std::unordered_map<const ExprNode *, unsigned> &counts) {
-    for (Expr operand : e->operands) {
-      if (auto found = counts.find(operand.get()); found != counts.end())
-        found->second -= std::min(found->second, by);
-      discount(operand, by, counts);
-    }
-  }
-
-  Expr replaced(Expr e, const std::vector<std::pair<Expr, Expr>> &names, Expr except) {
-    if (e != except)
-      for (const auto &[value, name] : names)
-        if (value == e)
-          return name;
-    if (e->operands.empty())
-      return e;
-    std::vector<Expr> operands;
-    bool changed = false;
-    for (Expr operand : e->operands) {
-      operands.push_back(replaced(operand, names, {}));
-      changed |= operands.back() != operand;
-    }
-    return changed ? rebuild(e, operands) : e;
+  void discount(Expr root, unsigned by, std::unordered_map<const ExprNode *, unsigned> &counts) {
+    for (auto [e, count] : occurrences(root))
+      if (auto found = counts.find(e.get()); found != counts.end() && e != root)
+        found->second -= std::min(found->second, times(by, count));
   }
 
   void replaceAll(Launch &launch, const std::vector<std::pair<Expr, Expr>> &names) {
+    Substituter named(Substitution(names.begin(), names.end()));
     walk(launch.body, [&](Stmt &stmt) {
-      forEachExpr(stmt, [&](Expr &e) { e = replaced(e, names, {}); });
+      forEachExpr(stmt, [&](Expr &e) { e = named(e); });
       return true;
     });
     Block lets;
@@ -258,7 +293,11 @@ private:
          ++it) { // smaller values first: larger ones use them
       auto let = std::make_unique<LetStmt>(launch.range);
       let->var = it->second;
-      let->value = replaced(it->first, names, it->first);
+      llvm::SmallVector<Expr, 3> operands;
+      for (Expr operand : it->first->operands)
+        operands.push_back(named(operand));
+      bool changed = operands != it->first->operands;
+      let->value = changed ? rebuild(it->first, operands) : it->first;
       lets.push_back(std::move(let));
     }
     for (StmtPtr &stmt : launch.body)
@@ -270,6 +309,8 @@ private:
   std::unordered_map<const ExprNode *, VarUse> uses;
   std::unordered_map<const ExprNode *, unsigned> depthOf;
   std::unordered_set<const ExprNode *> launchVars;
+  std::unordered_map<const ExprNode *, bool> launchOnly;
+  std::unordered_map<const ExprNode *, unsigned> sizes;
 };
 
 } // namespace

@@ -100,11 +100,15 @@ std::optional<Expr> dynamicRegisters(const Layout &inverse, std::size_t d, Expr 
   return layoutExpr(inverse, part, inputs);
 }
 
-} // namespace
+/// An access as what it wants of the home at constant indices, and the distance in registers of
+/// those known at run time only (null: none).
+struct Access {
+  Layout wanted;
+  Expr dynamic;
+};
 
-std::optional<RegisterMap> registerMap(const Layout &home, std::span<const Index> shape,
-                                       const IndexMap &map, const Layout &schedule) {
-  RegisterMap result;
+std::optional<Access> accessOf(const Layout &home, const IndexMap &map, const Layout &schedule) {
+  Expr dynamic;
   IndexMap rest = map;
   std::optional<Layout> inverse;
   for (std::size_t d = 0; d < map.outer.size(); ++d) {
@@ -118,18 +122,21 @@ std::optional<RegisterMap> registerMap(const Layout &home, std::span<const Index
         dynamicRegisters(*inverse, d, map.outer[d], map.layout.outputs[d].terms.empty());
     if (!distance)
       return std::nullopt;
-    result.dynamic = result.dynamic ? result.dynamic + *distance : *distance;
+    dynamic = dynamic ? dynamic + *distance : *distance;
     rest.outer[d] = map.outer[d].context().int32(0);
   }
   auto wanted = wantedLayout(rest, schedule);
   if (!wanted || wanted->input("thread").size() != home.input("thread").size())
     return std::nullopt;
-  auto held = heldIn(home, *wanted, dimSizes(shape));
-  if (!held)
-    return std::nullopt;
-  result.table = std::move(held->registers);
-  result.layout = std::move(held->registerMap);
-  return result;
+  return Access{std::move(*wanted), dynamic};
+}
+
+} // namespace
+
+bool reaches(const Layout &home, std::span<const Index> shape, const IndexMap &map,
+             const Layout &schedule) {
+  auto access = accessOf(home, map, schedule);
+  return access && isHeldIn(home, access->wanted, dimSizes(shape));
 }
 
 std::optional<RegisterMap> registerMap(const Buffer &fragment, const IndexMap &map,
@@ -137,7 +144,12 @@ std::optional<RegisterMap> registerMap(const Buffer &fragment, const IndexMap &m
   auto shape = fragment.constantShape();
   TLC_CHECK(shape && fragment.storage()->layout,
             "registers of `" + fragment.name + "`, which has no layout");
-  return registerMap(*fragment.storage()->layout, *shape, map, schedule);
+  const Layout &home = *fragment.storage()->layout;
+  auto access = accessOf(home, map, schedule);
+  auto held = access ? heldIn(home, access->wanted, dimSizes(*shape)) : std::nullopt;
+  if (!held)
+    return std::nullopt;
+  return RegisterMap{std::move(held->registers), std::move(held->registerMap), access->dynamic};
 }
 
 std::optional<RegisterMap> registerMap(const Region &region, const Layout &schedule) {

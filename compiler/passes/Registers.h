@@ -34,9 +34,9 @@ struct RegisterMap {
 /// None if some thread needs what it does not hold, or in another register than others.
 std::optional<RegisterMap> registerMap(const ir::Buffer &fragment, const IndexMap &map,
                                        const Layout &schedule);
-/// The same for a home that is only being considered.
-std::optional<RegisterMap> registerMap(const Layout &home, std::span<const Index> shape,
-                                       const IndexMap &map, const Layout &schedule);
+/// Whether there would be one for a home that is only being considered.
+bool reaches(const Layout &home, std::span<const Index> shape, const IndexMap &map,
+             const Layout &schedule);
 /// For a region whose tile the schedule covers.
 std::optional<RegisterMap> registerMap(const ir::Region &region, const Layout &schedule);
 
