@@ -123,6 +123,7 @@ Ranges::Ranges(const Function &function) {
 }
 
 void Ranges::enter(const Launch &launch) {
+  valuesChanged(); // roles inside depend on which launch it is
   for (std::size_t d = 0; d < launch.blockVars.size(); ++d) {
     Expr var = launch.blockVars[d];
     Interval extent = interval(launch.grid[d]);
