@@ -158,6 +158,8 @@ private:
                               (*given.cluster)[1], pass.target.name, pass.target.limits.maxCluster);
     else
       take(given.cluster, plan.cluster, plan.clusterReason);
+    if (plan.cluster && (*plan.cluster)[0] * (*plan.cluster)[1] > 1)
+      plan.persistent.reset(); // blocks of a cluster stay together
     take(given.persistent, plan.persistent, plan.persistentReason);
   }
 

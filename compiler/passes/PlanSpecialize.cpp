@@ -2,6 +2,7 @@
 
 #include "ir/Walk.h"
 #include "passes/Channels.h"
+#include "passes/Persist.h"
 #include "passes/PipelineLoops.h"
 #include "passes/Rewrite.h"
 
@@ -89,6 +90,21 @@ void extendRings(Launch &launch, PassContext &pass, LaunchPlan &plan, const Chan
   }
 }
 
+/// Products whose blocks fill a multiprocessor walk over tiles, so that the next tiles are loaded
+/// while this one is stored. Of several consumers only: they have all registers, so that no second
+/// block would fit anyway.
+void planPersistence(const Launch &launch, PassContext &pass, LaunchPlan &plan,
+                     const ChannelPlan &channels) {
+  const std::int64_t group = pass.target.limits.warp * pass.target.limits.warpsPerGroup;
+  bool products = std::all_of(channels.channels.begin(), channels.channels.end(),
+                              [](const Channel &c) { return c.repeats && onlyProduct(c); });
+  if (!products || plan.loops.size() != 1 || launch.threadCount() < 2 * group ||
+      !whyNotPersistent(launch).empty())
+    return;
+  plan.persistent = true;
+  plan.persistentReason = "the next tiles are loaded while this one is stored";
+}
+
 } // namespace
 
 void planSpecialization(Function &function, Launch &launch, PassContext &pass, LaunchPlan &plan,
@@ -118,6 +134,7 @@ void planSpecialization(Function &function, Launch &launch, PassContext &pass, L
     copies += channel.copies.size();
   plan.specializeReason = "one thread issues all " + std::to_string(copies) + " tensor copies";
   extendRings(launch, pass, plan, channels);
+  planPersistence(launch, pass, plan, channels);
 }
 
 } // namespace tlc::passes
