@@ -48,11 +48,9 @@ template <int N, class T> TLC_DEVICE void wgmma_pin(T *d) {
 // "Matrix descriptor format"). Rows of `swizzle` bytes (0: 16) hold neighbours along the contiguous
 // dimension, 8 of them form an atom.
 //   contiguous along k: stride_bytes from 8 rows of m/n to the next 8; leading_bytes from 8 units
-//   of k to
-//     the next without a swizzle, else not used. A step of 32 bytes along k adds 32 >> 4.
+//   of k to the next without a swizzle, else not used. A step of 32 bytes along k adds 32 >> 4.
 //   contiguous along m/n: leading_bytes from one row's worth of m/n to the next, stride_bytes from
-//   8 k to the
-//     next 8 (the other way round without a swizzle).
+//   8 k to the next 8 (the other way round without a swizzle).
 TLC_DEVICE uint64_t wgmma_descriptor(const void *tile, int leading_bytes, int stride_bytes,
                                      int swizzle) {
   const uint64_t mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
