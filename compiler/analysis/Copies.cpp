@@ -55,9 +55,17 @@ std::int64_t pieceElements(const Region &region, const Ranges &ranges, std::int6
 
 } // namespace
 
+std::int64_t copyPieceBits(const CopyStmt &copy) {
+  std::int64_t bits = 0;
+  for (const Buffer *buffer : {copy.source.buffer, copy.target.buffer})
+    if (buffer->storage()->scope != Scope::Fragment)
+      bits = std::max<std::int64_t>(bits, buffer->dtype.bits());
+  return bits ? bits : copy.source.buffer->dtype.bits();
+}
+
 std::int64_t copyPieceBytes(const CopyStmt &copy, const Ranges &ranges, std::int64_t limit) {
-  const Buffer &from = *copy.source.buffer, &to = *copy.target.buffer;
-  std::int64_t bits = std::max(from.dtype.bits(), to.dtype.bits());
+  const Buffer &from = *copy.source.buffer;
+  std::int64_t bits = copyPieceBits(copy);
   std::int64_t elements = std::max<std::int64_t>(1, limit * 8 / bits);
   bool fromGlobal = from.storage()->scope == Scope::Global;
   const Region &global = fromGlobal ? copy.source : copy.target;

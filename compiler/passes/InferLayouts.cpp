@@ -226,13 +226,17 @@ private:
            !(op.fragments.empty() && op.memories.empty() && !op.propagates);
   }
 
-  /// The op that matters most first.
+  /// The op that matters most first; of equals those at global memory, which know how wide its
+  /// accesses can be and along which axis.
   Ops byWeight() {
     Ops ops;
     for (TileOp &op : graph.ops)
       ops.push_back(&op);
     auto weight = [](const TileOp &op) {
-      return std::tuple(op.propagates, static_cast<double>(op.points()) * op.trips,
+      bool global = std::any_of(op.memories.begin(), op.memories.end(), [](const MemoryUse &use) {
+        return use.buffer->storage()->scope == Scope::Global;
+      });
+      return std::tuple(op.propagates, static_cast<double>(op.points()) * op.trips, global,
                         op.axis.has_value());
     };
     std::stable_sort(ops.begin(), ops.end(),

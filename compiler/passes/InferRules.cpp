@@ -317,8 +317,7 @@ void Rules::copy(CopyStmt &s) {
   // gathers what a thread stores bit by bit.
   if (auto bytes = graph.storeBytes.find(&s);
       bytes != graph.storeBytes.end() && !op.memories.empty()) {
-    Index elements =
-        bytes->second * 8 / std::max(s.source.buffer->dtype.bits(), s.target.buffer->dtype.bits());
+    Index elements = bytes->second * 8 / analysis::copyPieceBits(s);
     for (MemoryUse &memory : op.memories)
       if (memory.access == Access::Write)
         memory.vectorLimit = std::clamp<Index>(elements, 1, memory.vectorLimit);

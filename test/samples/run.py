@@ -3,6 +3,7 @@
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,18 @@ def run(*command):
     print(done.stdout if done.returncode else done.stdout[-2000:])
     if done.returncode:
         print(f"exit status {done.returncode}: {' '.join(map(str, command))}")
+        sys.exit(1)
+    return done.stdout
+
+
+def check_ptxas(report, target):
+    """On Hopper nothing may leave the registers, and no products may be put into a row, of which ptxas tells in remarks that are
+    not warnings (C7508 to C7519)."""
+    if target != "sm90":
+        return
+    bad = [line for line in report.splitlines() if re.search(r"[1-9]\d* bytes spill|\bC75(08|10|14|17|19)\b", line)]
+    if bad:
+        print(f"ptxas, {target}:", *bad, sep="\n")
         sys.exit(1)
 
 
@@ -39,7 +52,8 @@ def build_cuda(sample, target, tlc, work):
     objects = []
     for kernel in sorted((ROOT / "samples" / sample).glob("*.tl")):
         run(tlc, kernel, f"--target={target}", "-o", work / f"{kernel.stem}.cu")
-        run("nvcc", *strict, *gencode, "-c", work / f"{kernel.stem}.cu", "-o", work / f"{kernel.stem}.o")
+        report = run("nvcc", *strict, *gencode, "-Xptxas=-v", "-c", work / f"{kernel.stem}.cu", "-o", work / f"{kernel.stem}.o")
+        check_ptxas(report, target)
         objects.append(work / f"{kernel.stem}.o")
     includes = [f"-I{work}", f"-I{ROOT / 'samples/common'}", "-DSAMPLE_CUDA"]
     run("nvcc", *strict, *gencode, *includes, ROOT / "samples" / sample / "main.cpp", *objects, "-o", work / f"sample_{sample}")
