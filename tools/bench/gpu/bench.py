@@ -28,7 +28,8 @@ SAMPLES = HERE.parent.parent.parent / "samples"
 # (threads, block_M, block_N, block_K, stages): the fastest of a row is what is reported, as with cuBLASLt's suggestions.
 GEMM_TILES = {
     "sm80": [(128, 128, 128, 32, 4), (256, 128, 256, 32, 4), (128, 64, 128, 32, 4)],
-    "sm90": [(256, 128, 256, 64, 4), (256, 128, 192, 64, 4), (256, 128, 128, 64, 5), (128, 64, 128, 64, 4), (128, 128, 128, 32, 4)],
+    "sm90": [(256, 128, 256, 64, 4), (256, 128, 224, 64, 4), (256, 128, 192, 64, 4), (256, 128, 128, 64, 5), (128, 64, 128, 64, 4),
+             (128, 128, 128, 32, 4)],
 }
 # Other layouts than NT get these only.
 GEMM_TILES_LAYOUTS = {"sm80": [(128, 128, 128, 32, 4)], "sm90": [(256, 128, 256, 64, 4), (256, 128, 128, 64, 5)]}
@@ -38,17 +39,49 @@ GEMM_ROWS = [
     ("6", 4096, 8192, 28672), ("7", 8192, 1024, 8192), ("8", 8192, 28672, 8192), ("9", 4096, 2112, 7168), ("10", 4096, 7168, 2048),
     ("11", 8192, 8192, 512), ("12", 2048, 2048, 8192),
 ]
+# Row 23: rows of A and B, or of C alone, that start at odd places; and sizes that no tile divides. float16 only.
+ODD_ROWS = [("23", 4095, 4097, 4100), ("23-5000", 5000, 5000, 5000), ("23-C", 4095, 4095, 4096)]
 ROW_13_LAYOUTS = ("NN", "TN", "TT")
 # dim: (threads, block_M, block_N, stages)
 ATTENTION_TILES = {
     "sm80": {64: [(128, 128, 64, 2)], 128: [(128, 128, 64, 2)]},
     "sm90": {64: [(384, 192, 128, 2), (512, 256, 64, 4), (256, 128, 128, 2)], 128: [(256, 128, 128, 2), (128, 128, 64, 2)]},
 }
-MEMORY_BOUND = ("vector_add", "rmsnorm", "softmax")
+# (name for torch_memory.py, sample, instantiation)
+MEMORY_BOUND = [
+    ("vector_add", "vector_add", "vector_add"),
+    ("rmsnorm:4096", "rmsnorm", "rms_norm(M, 4096)"),
+    ("rmsnorm:16384", "rmsnorm", "rms_norm(M, 16384, threads=512)"),
+    ("layernorm:4096", "layernorm", "layer_norm(M, 4096)"),
+    ("softmax:4096:0", "softmax", "register_softmax(M, 4096)"),
+    ("softmax:8192:0", "softmax", "register_softmax(M, 8192, threads=256)"),
+    ("softmax:8192:1", "softmax", "kept_softmax(M, N)"),
+    ("softmax:131072:1", "softmax", "kept_softmax(M, N, kept=98304, threads=512)"),
+    ("transpose", "transpose", "transpose_tiles(M, N)"),
+    ("quantize:4096:4096", "quantize", "quantize(M, 4096, group=4096)"),
+    ("quantize:8192:128", "quantize", "quantize(M, 8192, group=128)"),
+]
+# Families of torch_gemm.py: sample, instantiation, the tiles to choose from.
+FP8_TILES = [(256, 128, 256, 128, 4), (256, 128, 128, 128, 5), (256, 128, 192, 128, 4)]
+FAMILIES = {
+    "fp8": ("fp8_gemm/kernel.tl", "matmul(M, N, K, {tile})", FP8_TILES),
+    "fp8_rowwise": ("fp8_gemm/kernel.tl", "matmul(M, N, K, row_wise=True, {tile})", FP8_TILES),
+}
 
 
 class Failed(Exception):
     pass
+
+
+def selected(name, words):
+    return not words or any(word in name for word in words)
+
+
+def name_of(job):
+    """What --only looks at."""
+    if job["job"] != "torch":
+        return "attention" if "attention" in job["job"] else "gemm"
+    return ("memory " if job["name"] in (name for name, *_ in MEMORY_BOUND) else "") + job["name"]
 
 
 def run(command):
@@ -59,6 +92,11 @@ def run(command):
 
 
 # ---- Building
+
+
+def config_of(tile, variant):
+    threads, *sizes, stages = tile
+    return f"{'x'.join(map(str, sizes))}-s{stages}-t{threads}" + (f"-{variant}" if variant else "")
 
 
 class Builder:
@@ -94,7 +132,7 @@ class Builder:
 
     def gemm(self, target, tile, layout, dtype, variant):
         threads, m, n, k, stages = tile
-        config = f"{m}x{n}x{k}-s{stages}-t{threads}" + (f"-{variant}" if variant else "")
+        config = config_of(tile, variant)
         options = (f"trans_A={layout[0] == 'T'}, trans_B={layout[1] == 'T'}, block_M={m}, block_N={n}, block_K={k}, "
                    f"num_stages={stages}, threads={threads}, dtype=T.{'bfloat16' if dtype == 'bf16' else 'float16'}")
         library = self.library(self.work / target / f"gemm-{dtype}-{layout}-{config}", HERE / "gemm.tl", target, "bench_gemm",
@@ -104,7 +142,7 @@ class Builder:
 
     def attention(self, target, dim, mask, tile, variant):
         threads, m, n, stages = tile
-        config = f"{m}x{n}-s{stages}-t{threads}" + (f"-{variant}" if variant else "")
+        config = config_of(tile, variant)
         options = (f"heads={2048 // dim}, groups=1, dim={dim}, is_causal={mask == 'causal'}, block_M={m}, block_N={n}, "
                    f"num_stages={stages}, threads={threads}")
         library = self.library(self.work / target / f"attention-{dim}-{mask}-{config}", SAMPLES / "flash_attention/kernel.tl", target,
@@ -112,9 +150,21 @@ class Builder:
         return {"job": "torch", "target": target, "name": f"attention:{dim}:{mask}:{config}", "library": str(library),
                 "symbol": "bench_attention"}
 
-    def memory_bound(self, target, name):
-        library = self.library(self.work / target / name, SAMPLES / name / "kernel.tl", target, name, None)
-        return {"job": "torch", "target": target, "name": name, "library": str(library), "symbol": name}
+    def memory_bound(self, target, name, sample, instantiation):
+        symbol = "bench_" + name.replace(":", "_")
+        library = self.library(self.work / target / name.replace(":", "-"), SAMPLES / sample / "kernel.tl", target, *(
+            (symbol, f"{symbol} = {instantiation}") if "(" in instantiation else (instantiation, None)))
+        return {"job": "torch", "target": target, "name": name, "library": str(library),
+                "symbol": symbol if "(" in instantiation else instantiation}
+
+    def family(self, target, name, tile, variant):
+        sample, instantiation, _ = FAMILIES[name]
+        threads, m, n, k, stages = tile
+        config = config_of(tile, variant)
+        options = f"block_M={m}, block_N={n}, block_K={k}, num_stages={stages}, threads={threads}"
+        library = self.library(self.work / target / f"{name}-{config}", SAMPLES / sample, target, "bench_" + name,
+                               f"bench_{name} = {instantiation.format(tile=options)}", self.variants[variant])
+        return {"job": "torch", "target": target, "name": f"{name}:{config}", "library": str(library), "symbol": "bench_" + name}
 
     def tool(self, job, output, *command):
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -125,23 +175,29 @@ class Builder:
 
     def jobs(self, arguments):
         def wanted(name):
-            return not arguments.only or any(word in name for word in arguments.only)
+            return selected(name, arguments.only)
+
+        def chosen(tiles, variant):
+            return [tile for tile in tiles if selected(config_of(tile, variant), arguments.tiles)]
 
         for target in arguments.targets:
             for variant in self.variants:
                 for dtype in ("f16", "bf16"):
-                    for tile in GEMM_TILES[target] if wanted("gemm") else ():
+                    for tile in chosen(GEMM_TILES[target], variant) if wanted("gemm") else ():
                         yield self.gemm, target, tile, "NT", dtype, variant
                 for layout in ROW_13_LAYOUTS if wanted("gemm") and not variant else ():
-                    for tile in GEMM_TILES_LAYOUTS[target]:
+                    for tile in chosen(GEMM_TILES_LAYOUTS[target], variant):
                         yield self.gemm, target, tile, layout, "f16", variant
                 for dim, tiles in ATTENTION_TILES[target].items():
                     for mask in ("full", "causal"):
-                        for tile in tiles if wanted("attention") else ():
+                        for tile in chosen(tiles, variant) if wanted(f"attention:{dim}:{mask}") else ():
                             yield self.attention, target, dim, mask, tile, variant
-            for name in MEMORY_BOUND:
-                if wanted(name):
-                    yield self.memory_bound, target, name
+                for name, (_, _, tiles) in FAMILIES.items() if target == "sm90" else ():
+                    for tile in chosen(tiles, variant) if wanted(name) else ():
+                        yield self.family, target, name, tile, variant
+            for kernel in MEMORY_BOUND:
+                if wanted(f"memory {kernel[0]}"):
+                    yield self.memory_bound, target, *kernel
         tools, hopper = self.work / "tools", "-gencode=arch=compute_90a,code=sm_90a"
         if wanted("gemm"):
             yield self.tool, "gemm_bench", tools / "gemm_bench", "-std=c++20", "-arch=sm_80", HERE / "gemm_bench.cu", "-lcublas", "-lcublasLt"
@@ -194,6 +250,7 @@ def gemm_rows(arguments, jobs, tools, target, seconds):
     rows = []
     for dtype in ("bf16", "f16"):
         rows += [(f"{i}-{dtype}", dtype, "NT", f"{m}x{n}x{k}") for i, m, n, k in GEMM_ROWS]
+    rows += [(i, "f16", "NT", f"{m}x{n}x{k}") for i, m, n, k in ODD_ROWS]
     rows += [(f"13-{layout}", "f16", layout, "4096x4096x4096") for layout in ROW_13_LAYOUTS]
     if arguments.shapes:
         rows = [(shape, dtype, "NT", shape) for shape in arguments.shapes for dtype in ("bf16", "f16")]
@@ -203,7 +260,7 @@ def gemm_rows(arguments, jobs, tools, target, seconds):
     rows.sort(key=lambda row: math.prod(int(x) for x in row[3].split("x")))
     have = {(j["dtype"], j["layout"]) for j in ours}
     lines += ["row " + " ".join(row) for row in rows if (row[1], row[2]) in have]
-    lines += [f"rounds {arguments.rounds}", f"seconds {seconds}"]
+    lines += [f"rounds {arguments.rounds}", f"seconds {seconds}", "launches 20"]
     spec = pathlib.Path(arguments.scratch) / f"gemm-{target}.spec"
     spec.write_text("\n".join(lines) + "\n")
     yield from stream([tools["gemm_bench"], spec])
@@ -225,6 +282,8 @@ def show(row):
         text = f"FAILED: {row['error'].strip().splitlines()[-1]}"
     elif "skipped" in row:
         text = f"left out: {row['skipped']}"
+    elif "over_us" in row:
+        text = f"{row['us']:9.2f} us, {row['over_us']:+.2f} us over {row['peer']} ({row['peer_us']:.2f} us)"
     elif "check" in row:
         verdict = {True: "right", False: "WRONG", None: "off by"}[row.get("right")]
         text = f"{verdict} against {row['check']}" + (f" ({row['worst']:.1e})" if "worst" in row else "")
@@ -253,6 +312,7 @@ def means(rows):
 
 def run_all(arguments):
     begin, plan = time.monotonic(), json.loads((arguments.work / "jobs.json").read_text())
+    plan["jobs"] = [job for job in plan["jobs"] if selected(name_of(job), arguments.only)]
     tools = {j["job"]: arguments.work / j["library"] for j in plan["jobs"] if j["job"] in ("gemm_bench", "hand_gemm", "hand_attention")}
     arguments.scratch.mkdir(parents=True, exist_ok=True)
     rows = list(plan["failed"])
@@ -292,7 +352,9 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("gpu-bench"), help="libraries and jobs.json")
     parser.add_argument("--scratch", type=pathlib.Path, help="where `run` may write; the work folder")
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--only", nargs="+", help="build only kernels whose name contains one of these words")
+    parser.add_argument("--only", nargs="+", help="only kernels whose name contains one of these words: gemm, attention:128:causal, memory, "
+                        "rmsnorm, fp8, ...")
+    parser.add_argument("--tiles", nargs="+", help="build only tiles whose name contains one of these words: 128x256x64")
     parser.add_argument("--rows", nargs="+", help="run only these GEMM rows (2, 2-f16, 13-TN)")
     parser.add_argument("--shapes", nargs="+", default=[], help="GEMM shapes instead of the table's, MxNxK")
     parser.add_argument("--variant", nargs="+", action="append", default=[], metavar="WORD", help="NAME KEY=VALUE ...")

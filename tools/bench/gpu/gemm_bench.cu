@@ -6,6 +6,7 @@
 //     hand LIBRARY                              `hand_gemm` of hand_gemm.cu, takes A as N and any B
 //     row ID DTYPE LAYOUT MxNxK
 //     rounds N                                  repetitions that count; 25
+//     launches N                                N times the host time of a launch, over that of an empty kernel's; 0
 //     seconds S                                 rows that would start later are left out
 //
 // A is [M, K] (T: [K, M]), B [K, N] (T: [N, K]), row-major; what the vendor calls NT is "NT" here, too. Prints one JSON object a
@@ -60,7 +61,7 @@ struct Spec {
   std::vector<Kernel> ours;
   std::vector<Row> rows;
   HandEntry hand = nullptr;
-  int rounds = 25;
+  int rounds = 25, launches = 0;
   double seconds = 1e9;
 };
 
@@ -102,6 +103,8 @@ Spec readSpec(const char *path) {
       spec.rows.push_back(r);
     } else if (what == "rounds") {
       in >> spec.rounds;
+    } else if (what == "launches") {
+      in >> spec.launches;
     } else if (what == "seconds") {
       in >> spec.seconds;
     } else if (!what.empty()) {
@@ -478,6 +481,61 @@ private:
   std::string tried;
 };
 
+// ---- Host time of a launch
+
+__global__ void nothing() {}
+
+/// Median microseconds that a call takes the host, in batches that the queue holds without waiting; who comes first changes.
+std::vector<double> hostMicroseconds(const std::vector<std::function<void()>> &calls, int batches) {
+  constexpr int batch = 200, warm = 3;
+  std::vector<std::vector<float>> times(calls.size());
+  for (int i = 0; i < batches + warm; ++i)
+    for (size_t j = 0; j < calls.size(); ++j) {
+      size_t which = (i + j) % calls.size();
+      REQUIRE(cudaDeviceSynchronize());
+      auto begin = std::chrono::steady_clock::now();
+      for (int n = 0; n < batch; ++n)
+        calls[which]();
+      std::chrono::duration<float, std::micro> spent = std::chrono::steady_clock::now() - begin;
+      if (i >= warm)
+        times[which].push_back(spent.count() / batch);
+    }
+  REQUIRE(cudaDeviceSynchronize());
+  std::vector<double> out;
+  for (auto &t : times)
+    out.push_back(median(t));
+  return out;
+}
+
+void launchTimes(const Spec &spec) {
+  const Kernel *ours = nullptr;
+  for (const Kernel &k : spec.ours)
+    if (!ours && k.dtype == "f16" && k.layout == "NT")
+      ours = &k;
+  if (!ours || !spec.launches)
+    return;
+  constexpr int size = 256; // a few blocks: the device must be done before the host is
+  Row row;
+  row.dtype = ours->dtype, row.layout = ours->layout, row.m = row.n = row.k = size;
+  Memory memory({row});
+  Vendor vendor(memory, row);
+  auto launch = [](unsigned threads, void (*kernel)()) {
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(threads);
+    REQUIRE(cudaLaunchKernelEx(&config, kernel));
+  };
+  auto times = hostMicroseconds({[&] { REQUIRE(ours->entry(memory.a, memory.b, memory.c, size, size, size, nullptr, 0, nullptr)); },
+                                 [&] { launch(384, nothing); }, [&] { vendor.gemmEx(); }},
+                                spec.launches);
+  const char *peers[] = {"", "an empty kernel by cudaLaunchKernelEx", "cuBLAS"};
+  for (int i : {1, 2})
+    std::printf("{\"kernel\":\"launch\",\"config\":\"%s\",\"shape\":\"host time\",\"us\":%.3f,\"peer\":\"%s\","
+                "\"peer_us\":%.3f,\"over_us\":%.3f}\n",
+                ours->name.c_str(), times[0], peers[i], times[i], times[0] - times[i]);
+  std::fflush(stdout);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -485,6 +543,7 @@ int main(int argc, char **argv) {
     refuse("usage: gemm_bench SPEC");
   auto begin = std::chrono::steady_clock::now();
   Spec spec = readSpec(argv[1]);
+  launchTimes(spec);
   Memory memory(spec.rows);
   Clocks clocks;
   std::mt19937_64 random(std::random_device{}());

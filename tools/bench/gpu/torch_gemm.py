@@ -1,0 +1,97 @@
+"""GEMMs beyond plain float16: other dtypes, scales, epilogues and batches, against what PyTorch has for each. B is [N, K]."""
+import math
+
+import torch
+from torch.nn import functional
+
+from harness import distance, entry, row
+
+FP8, BF16, HALF = torch.float8_e4m3fn, torch.bfloat16, torch.float16
+
+
+class Case:
+    """Arguments before the sizes, the last of them the result; what PyTorch calls; `reference` in float32 or better; how far
+    apart they may be."""
+
+    def __init__(self, arguments, peers, reference, limit, flops):
+        self.arguments, self.peers, self.reference, self.limit, self.flops = arguments, peers, reference, limit, flops
+
+
+def normal(*shape, dtype):
+    return torch.randn(shape, device="cuda").to(dtype)
+
+
+def poisoned(*shape, dtype):
+    return torch.full(shape, math.nan, device="cuda").to(dtype)
+
+
+def fp8(m, n, k, row_wise):
+    a, b = normal(m, k, dtype=FP8), normal(n, k, dtype=FP8)
+    sa, sb = ((torch.rand(x, device="cuda") + 0.5) for x in ((m, n) if row_wise else (1, 1)))
+    scales = (sa[:, None], sb[None, :])
+
+    def peer(fast):
+        return lambda: torch._scaled_mm(a, b.t(), *(scales if row_wise else (sa, sb)), out_dtype=BF16, use_fast_accum=fast)
+
+    return Case([a, b, sa, sb, poisoned(m, n, dtype=BF16)], {"_scaled_mm, fast accumulation": peer(True), "_scaled_mm": peer(False)},
+                lambda: a.float() @ b.float().t() * scales[0] * scales[1], 6e-3, 2 * m * n * k)
+
+
+FAMILIES = {
+    "fp8": lambda m, n, k: fp8(m, n, k, False),
+    "fp8_rowwise": lambda m, n, k: fp8(m, n, k, True),
+}
+# By the rows of the performance table.
+ROWS = {
+    "fp8": [("25", 4096, 7168, 2048), ("24", 8192, 8192, 8192)],
+    "fp8_rowwise": [("26", 4096, 4096, 7168)],
+}
+
+
+def measure(family, identity, sizes, kernels, timer):
+    case, shape = FAMILIES[family](*sizes), "x".join(map(str, sizes))
+    reference, out, quick = case.reference(), case.arguments[-1], {}
+    for config, call in kernels.items():
+        out.copy_(poisoned(*out.shape, dtype=out.dtype) if out.is_floating_point() else torch.full_like(out, -1))
+        call(*case.arguments, *sizes)
+        error = distance(out, reference)
+        if error < case.limit:
+            quick[config] = timer(lambda: call(*case.arguments, *sizes), rounds=3, warm=1)[0]
+        else:
+            row(kernel=family, id=identity, shape=shape, config=config, check="float32", worst=error, right=False)
+    peers = {}
+    for label, peer in case.peers.items():
+        try:
+            error = distance(peer(), reference)
+        except (RuntimeError, NotImplementedError) as refused:
+            row(kernel=family, id=identity, shape=shape, skipped=f"{label}: {str(refused).splitlines()[0]}")
+            continue
+        peers[label] = peer
+        if not error < case.limit:
+            row(kernel=family, id=identity, shape=shape, check=f"{label} itself", worst=error)
+    del reference
+    best = min(quick, key=quick.get, default=None)
+    functions = {"ours": lambda: kernels[best](*case.arguments, *sizes), **peers} if best else peers
+    times = dict(zip(functions, timer(*functions.values())))
+    clocks, ours = timer.clocks.take(), times.pop("ours", None)
+    for label, milliseconds in times.items():
+        mine = {} if ours is None else dict(config=best, right=True, ms=ours, tflops=round(case.flops / ours * 1e-9, 1),
+                                            ratio=round(milliseconds / ours, 4), tried=quick)
+        row(kernel=family, id=identity, shape=shape, **mine, peer=label, peer_ms=milliseconds,
+            peer_tflops=round(case.flops / milliseconds * 1e-9, 1), **clocks)
+
+
+def run(libraries, timer, out_of_time):
+    """`libraries`: FAMILY:CONFIG -> where."""
+    torch.backends.cuda.matmul.allow_tf32 = False  # references
+    groups = {}
+    for name, where in libraries.items():
+        family, config = name.split(":", 1)
+        groups.setdefault(family, {})[config] = entry(*where)
+    for family, kernels in groups.items():
+        for identity, *sizes in ROWS[family]:
+            if out_of_time():
+                row(kernel=family, id=identity, skipped="no time left")
+                continue
+            measure(family, identity, sizes, kernels, timer)
+            torch.cuda.empty_cache()
