@@ -30,6 +30,8 @@ Expr expandLets(Expr e, const Ranges &ranges) {
 
 namespace {
 
+constexpr std::int64_t warpThreads = 32; // of every target that has warps
+
 std::int64_t lanesOf(const Stmt &stmt, const BufferUse &use) {
   switch (stmt.kind) {
   case StmtKind::Load:
@@ -80,6 +82,8 @@ std::vector<Address> addressesOf(const Stmt &stmt, const Ranges &ranges) {
       address.async = AsyncKind::CpAsync;
     if (touches(call, use))
       address.async = AsyncKind::Wgmma;
+    else if (call && usesTensorMap(*call) && scope == Scope::Shared && !address.writes)
+      address.async = AsyncKind::Bulk;
     address.warp = call && call->collective != Collective::Thread;
     bool known = use.element && use.element->indices.size() == 1 && !(call && call->isExtern);
     if (known) {
@@ -242,6 +246,19 @@ bool ThreadAddresses::onlyOwn(const Address &a, const Address &b, const Ranges &
   if (isNew)
     known->second = keptApart(*first, b.count, difference.constant, a.count);
   return known->second;
+}
+
+std::vector<Interval> ThreadAddresses::byWarps(const Address &address, Ranges &ranges) const {
+  std::vector<Interval> warps;
+  if (!address.index)
+    return warps;
+  for (std::int64_t first = 0; first < launch.threadCount(); first += warpThreads) {
+    Ranges::Scope scope(ranges);
+    ranges.bindVar(launch.tid, {first, first + warpThreads - 1});
+    warps.push_back(ranges.interval(address.index) +
+                    Interval{0, std::max<std::int64_t>(address.count, 1) - 1});
+  }
+  return warps;
 }
 
 /// Whether the runs of `count` elements at each thread's value and of `otherCount` elements

@@ -20,7 +20,8 @@ struct Address {
   unsigned use = 0; ///< which of the statement's accesses
   ir::Buffer *buffer = nullptr;
   bool reads = false, writes = false, atomic = false;
-  /// Not done before a wait: the write of a cp.async, what a warpgroup product reads.
+  /// Not done before a wait: the write of a cp.async, what a warpgroup product or a tensor map
+  /// reads.
   std::optional<ir::AsyncKind> async;
   bool warp = false; ///< the address is one lane's, but other lanes get the data
   ir::Expr index;    ///< first element, lets expanded; null: not known
@@ -45,6 +46,8 @@ public:
   /// thread makes both: their indices differ by a constant, and the part that depends on the thread
   /// keeps the threads' runs apart.
   bool onlyOwn(const Address &a, const Address &b, const Ranges &ranges);
+  /// The elements that each warp's threads may touch; empty: nothing is known.
+  std::vector<Interval> byWarps(const Address &address, Ranges &ranges) const;
 
 private:
   using Values = std::vector<std::int64_t>; ///< by thread

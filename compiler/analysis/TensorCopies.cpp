@@ -202,9 +202,11 @@ std::optional<TensorBoxes> tensorBoxes(const Region &global, const Region &share
 std::string whyNotTma(const CopyStmt &copy, const Target &target, const Ranges &ranges) {
   if (!target.has(Feature::Tma))
     return target.name + " has no such hardware";
-  if (copy.copyKind == CopyKind::Sync || copy.copyKind == CopyKind::CpAsync || copy.layout)
-    return "the program wants it otherwise";
   bool load = copy.source.buffer->storage()->scope == Scope::Global;
+  // Of a store by tensor maps the layout says which warp issues what.
+  bool byThreads = copy.layout && (load || copy.copyKind != CopyKind::Tma);
+  if (copy.copyKind == CopyKind::Sync || copy.copyKind == CopyKind::CpAsync || byThreads)
+    return "the program wants it otherwise";
   const Region &global = load ? copy.source : copy.target;
   const Region &shared = load ? copy.target : copy.source;
   if (global.buffer->storage()->scope != Scope::Global ||

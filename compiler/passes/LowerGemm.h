@@ -63,11 +63,15 @@ struct WarpGroupCode {
     std::vector<Accumulators> accumulators;
   };
   std::vector<Group> groups;
+  bool any = false; ///< whether there are such products
+  /// Fragments that products read.
+  std::unordered_set<const ir::Buffer *> operands;
   /// Calls that only compute a value that loops do not change: descriptors and the like.
   std::unordered_set<const ir::Stmt *> values;
 };
 void lowerWarpGroupGemm(const GemmContext &g, WarpGroupCode &code);
-/// Takes values out of loops; pins accumulators behind the waits that complete them.
+/// Takes values out of loops; pins accumulators behind the waits that complete them, and what is
+/// packed for a store.
 void finishWarpGroups(ir::Function &function, const WarpGroupCode &code);
 /// Keeps the downstream compiler from moving accesses to accumulators over what stands before.
 void pinAccumulators(ir::Builder &b, const Accumulators &run);

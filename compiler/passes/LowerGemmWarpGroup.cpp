@@ -13,7 +13,9 @@
 // The columns of a warpgroup's atoms are done by as few, as wide instructions as possible. What a
 // descriptor says of its tile never changes, so stages and steps are added to it. Accumulators of
 // products that are on their way must not be touched: where a wait says that they are done, they
-// are pinned, so that the downstream compiler moves no access over the wait.
+// are pinned, so that the downstream compiler moves no access over the wait. So are halves that are
+// made of 32-bit fragments, unless for another product: it would make them behind branches that
+// follow, as late as they are needed, and find sums read among products.
 #include "passes/LowerGemm.h"
 
 #include "ir/Walk.h"
@@ -44,6 +46,9 @@ public:
               "an accumulator that is not at home");
     result = std::move(*map);
     registersA = g.gemm.a.buffer->storage()->scope == Scope::Fragment;
+    if (registersA)
+      code.operands.insert(g.gemm.a.buffer->storage());
+    code.any = true;
   }
 
   void lower() {
@@ -416,6 +421,29 @@ private:
   }
 };
 
+/// Pins halves behind the copies that make them.
+void pinHalves(Function &function, Block &block, const WarpGroupCode &code) {
+  Block out;
+  for (StmtPtr &stmt : block) {
+    forEachBlock(*stmt, [&](Block &inner) { pinHalves(function, inner, code); });
+    const auto *copy = dynCast<CopyStmt>(stmt.get());
+    out.push_back(std::move(stmt));
+    if (!copy)
+      continue;
+    const Buffer &from = *copy->source.buffer;
+    Buffer &to = *copy->target.buffer;
+    bool packs = from.scope == Scope::Fragment && to.scope == Scope::Fragment && !to.base &&
+                 from.dtype.bits() == 32 && to.dtype.bits() == 16 && copy->target.wholeBuffer() &&
+                 !code.operands.count(&to);
+    if (!packs || registerCount(to) % 2)
+      continue;
+    Builder b(function, out);
+    b.range = copy->range;
+    pinAccumulators(b, {registerElement(to, function.context->int32(0)), registerCount(to)});
+  }
+  block = std::move(out);
+}
+
 } // namespace
 
 void pinAccumulators(Builder &b, const Accumulators &run) {
@@ -434,6 +462,9 @@ void finishWarpGroups(Function &function, const WarpGroupCode &code) {
   if (!code.groups.empty())
     for (auto &launch : function.launches)
       WaitPinner(function, code).visitRole(launch->body);
+  if (code.any)
+    for (auto &launch : function.launches)
+      pinHalves(function, launch->body, code);
   if (!code.values.empty())
     for (auto &launch : function.launches)
       ValueHoister(code.values).visit(launch->body);

@@ -15,19 +15,23 @@
 //                                               }
 //
 // A tile is cut into boxes (analysis/Copies.h), one call each. The first thread of the role that a
-// copy stands in issues them. Loads that follow each other on one barrier object announce their
-// bytes together, and where a single thread arrives there right behind them, with its arrival. A
-// store reads what other threads have written: each of them fences
-// its writes before the barrier that insert-sync puts in front of the thread that issues; one that
-// the program does not wait for itself is waited for at once.
+// copy stands in issues them; of a store with a layout, the first thread of each warp those boxes
+// that the layout gives to its warp. Loads that follow each other on one barrier object announce
+// their bytes together, and where a single thread arrives there right behind them, with its
+// arrival. A store reads what other threads have written: each of them fences its writes before the
+// barrier that insert-sync puts in front of the thread that issues, or, where each warp issues,
+// before one of the warp; one that the program does not wait for itself is waited for at once.
 //
 // Why here: the layouts of shared tiles are decided, and everything elementwise, which takes the
 // copies that are left, comes after it.
 #include "analysis/Copies.h"
 #include "ir/Walk.h"
+#include "passes/LayoutExpr.h"
 #include "passes/LowerRole.h"
 #include "passes/Pass.h"
 #include "passes/Physical.h"
+#include "passes/TensorStores.h"
+#include "support/Check.h"
 
 #include <algorithm>
 #include <bit>
@@ -40,6 +44,9 @@ using namespace ir;
 using analysis::TensorBoxes;
 
 namespace {
+
+/// Whether each warp stores its own part.
+bool isByWarps(const CopyStmt &copy) { return copy.layout && !copy.barrier.buffer; }
 
 /// Boxes of the copies and tile atomics that tensor maps do.
 using Cuts = std::unordered_map<const Stmt *, TensorBoxes>;
@@ -60,7 +67,8 @@ Cuts cutTiles(Function &function, DiagnosticEngine &diagnostics) {
           .label(shared.buffer->range, "allocated here");
   };
   analysis::walkWithRanges(function, [&](Launch &, Stmt &stmt, analysis::Ranges &ranges) {
-    if (auto *copy = dynCast<CopyStmt>(&stmt); copy && analysis::isTmaCopy(*copy)) {
+    if (auto *copy = dynCast<CopyStmt>(&stmt);
+        copy && analysis::isTmaCopy(*copy) && !isByWarps(*copy)) {
       bool load = copy->source.buffer->storage()->scope == Scope::Global;
       cut(stmt, load ? copy->source : copy->target, load ? copy->target : copy->source, ranges);
     } else if (auto *atomic = dynCast<AtomicTileStmt>(&stmt); atomic && atomic->useTma) {
@@ -142,9 +150,30 @@ struct Corner {
 class Transfers {
 public:
   Transfers(Function &function, const Target &target, DiagnosticEngine &diagnostics)
-      : context(*function.context), cuts(cutTiles(function, diagnostics)) {
-    for (auto &launch : function.launches)
+      : context(*function.context), target(target), diagnostics(diagnostics), anywhere(function),
+        cuts(cutTiles(function, diagnostics)) {
+    for (auto &launch : function.launches) {
       groups.emplace_back(*launch, target);
+      warps.push_back({launch->tid, {}});
+    }
+  }
+
+  /// Puts the warp's number in front of a launch that uses it. Behind all `lower`.
+  void numberWarps(Function &function) const {
+    for (std::size_t i = 0; i < warps.size(); ++i) {
+      if (!warps[i].warp)
+        continue;
+      Block first;
+      Builder b(function, first);
+      b.range = function.launches[i]->range;
+      auto &ask = b.add<CallStmt>();
+      ask.callee = "warp_uniform";
+      ask.result = warps[i].warp;
+      ask.args = {floorDiv(warps[i].tid, target.limits.warp)};
+      ask.collective = Collective::Warp;
+      Block &body = function.launches[i]->body;
+      body.insert(body.begin(), std::move(first.front()));
+    }
   }
 
   bool lower(StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
@@ -155,6 +184,11 @@ public:
         load(b, threads, group->second, launch.blocks);
         return true;
       }
+    }
+    if (auto *copy = dynCast<CopyStmt>(stmt.get());
+        copy && analysis::isTmaCopy(*copy) && isByWarps(*copy)) {
+      storeByWarps(b, threads, *copy);
+      return true;
     }
     auto found = cuts.find(stmt.get());
     if (found == cuts.end())
@@ -281,21 +315,101 @@ private:
              const Region &shared, const TensorBoxes &boxes, Access access, bool waits) {
     b.add<FenceStmt>().what = FenceKind::ProxyAsync;
     byOne(b, threads, [&] {
-      forEachBox(b, global, shared, boxes, [&](const Corner &corner) {
-        CallStmt &stmt = call(b, named(what, global));
-        stmt.args.emplace_back(mapOf(global, shared, boxes, access));
-        stmt.args.emplace_back(Pointer{corner.shared, elements(boxes), Access::Read});
-        stmt.args.insert(stmt.args.end(), corner.global.begin(), corner.global.end());
-      });
-      b.commit(AsyncKind::Bulk);
-      if (waits)
-        b.wait(0, AsyncKind::Bulk);
+      storeBoxes(b, what, global, shared, boxes, access);
+      close(b, waits);
     });
   }
 
+  void storeBoxes(Builder &b, const std::string &what, const Region &global, const Region &shared,
+                  const TensorBoxes &boxes, Access access) const {
+    forEachBox(b, global, shared, boxes, [&](const Corner &corner) {
+      CallStmt &stmt = call(b, named(what, global));
+      stmt.args.emplace_back(mapOf(global, shared, boxes, access));
+      stmt.args.emplace_back(Pointer{corner.shared, elements(boxes), Access::Read});
+      stmt.args.insert(stmt.args.end(), corner.global.begin(), corner.global.end());
+    });
+  }
+
+  static void close(Builder &b, bool waits) {
+    b.commit(AsyncKind::Bulk);
+    if (waits)
+      b.wait(0, AsyncKind::Bulk);
+  }
+
+  /// The first lane of each warp stores what the layout gives to the warp.
+  void storeByWarps(Builder &b, const RoleThreads &threads, const CopyStmt &copy) {
+    const Index warp = target.limits.warp;
+    const std::vector<Index> tile = *copy.source.constantTileExtents();
+    auto form = analysis::tileForm(*copy.source.buffer);
+    Index panel = form && form->panelBytes ? form->panelBytes * 8 / copy.source.buffer->dtype.bits()
+                                           : tile.back();
+    auto parts = form ? warpBoxes(*copy.layout, panel, warp) : std::nullopt;
+    if (!parts)
+      return notByMap(copy);
+    b.add<FenceStmt>().what = FenceKind::ProxyAsync;
+    b.barrier().scope = BarrierScope::Warp;
+    Expr first = warpOf(threads) * warp;
+    b.when(equals(floorMod(threads.index, warp), 0), [&] {
+      for (Index reg : parts->registers) {
+        Expr inputs[] = {context.int32(reg), first};
+        std::vector<Expr> corner = layoutExprs(*copy.layout, inputs);
+        Region global = partOf(copy.target, corner, {parts->rows, parts->columns});
+        Region shared = partOf(copy.source, corner, {parts->rows, parts->columns});
+        auto boxes = analysis::tensorBoxes(global, shared, *form, anywhere);
+        if (!boxes)
+          return notByMap(copy);
+        storeBoxes(b, "tma_store", global, shared, *boxes, Access::Write);
+      }
+      close(b, !copy.async);
+    });
+  }
+
+  /// The number of the executing warp in its role, in a form that is plainly the same in all lanes:
+  /// what tensor copies take must be.
+  Expr warpOf(const RoleThreads &threads) {
+    const Index warp = target.limits.warp;
+    for (LaunchWarp &launch : warps)
+      if (uses(threads.index, launch.tid)) {
+        if (!launch.warp)
+          launch.warp = context.var("warp", Scalar::Int32);
+        return floorDiv(substitute(threads.index, {{launch.tid, launch.warp * warp}}), warp);
+      }
+    TLC_UNREACHABLE("a thread of no launch");
+  }
+
+  void notByMap(const CopyStmt &copy) const {
+    diagnostics
+        .report(diag::NotByTensorMap, copy.range, "its boxes do not fit the layout of the tile")
+        .label(copy.source.buffer->range, "allocated here");
+  }
+
+  /// A box of a region's tile.
+  Region partOf(Region region, const std::vector<Expr> &corner,
+                const std::vector<Index> &extents) const {
+    std::size_t next = 0;
+    for (unsigned d = 0; d < region.offsets.size(); ++d) {
+      if (region.isDropped(d))
+        continue;
+      DType dtype = region.offsets[d].dtype();
+      region.offsets[d] = region.offsets[d] + context.cast(dtype, corner[next]);
+      region.extents[d] = context.integer(region.extents[d].dtype(), extents[next]);
+      ++next;
+    }
+    return region;
+  }
+
+  /// The warp's number in a launch; null: nobody asked.
+  struct LaunchWarp {
+    Expr tid, warp;
+  };
+
   Context &context;
+  const Target &target;
+  DiagnosticEngine &diagnostics;
+  const analysis::Ranges anywhere; ///< what is known all over the function
   Cuts cuts;
   std::vector<LoadGroups> groups; ///< of the launches
+  std::vector<LaunchWarp> warps;  ///< of the launches
 };
 
 /// Takes initialisations of barrier objects out of a block, unless the program itself says which
@@ -351,7 +465,9 @@ bool reachesOthers(const Launch &launch) {
 /// A part at the kernel's start that its first thread executes alone already; null: there is none.
 IfStmt *startOfFirstThread(Launch &launch) {
   for (StmtPtr &stmt : launch.body) {
-    if (isa<AllocStmt>(*stmt) || isa<LetStmt>(*stmt) || isa<AssumeStmt>(*stmt))
+    const auto *call = dynCast<CallStmt>(stmt.get());
+    if (isa<AllocStmt>(*stmt) || isa<LetStmt>(*stmt) || isa<AssumeStmt>(*stmt) ||
+        (call && !call->hasEffect))
       continue;
     auto *branch = dynCast<IfStmt>(stmt.get());
     return branch && branch->condition == equals(launch.tid, 0) ? branch : nullptr;
@@ -414,6 +530,7 @@ void lowerTma(Function &function, PassContext &context) {
                [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
                  return transfers.lower(stmt, b, threads);
                });
+  transfers.numberWarps(function);
   for (auto &launch : function.launches)
     addPrologue(function, *launch);
 }

@@ -16,6 +16,7 @@
 #include "passes/PlanSpecialize.h"
 #include "passes/PlanStores.h"
 #include "passes/Rewrite.h"
+#include "passes/TensorStores.h"
 #include "target/Atoms.h"
 
 namespace tlc::passes {
@@ -47,8 +48,15 @@ public:
         plan.gemms.push_back({gemm->atom ? gemm->atom->name : "", gemm->warpsM, gemm->warpsN});
       return true;
     });
-    planSpecialization(function, launch, pass, plan, given ? given->specialize : std::nullopt);
     planTheStores(plan);
+    if (given && !speaksOf(*given, plan)) {
+      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name);
+      given = nullptr;
+    }
+    // What stores need of shared memory, rings cannot have.
+    if (given)
+      followStores(*given, plan);
+    planSpecialization(function, launch, pass, plan, given ? given->specialize : std::nullopt);
     if (given)
       follow(*given, plan);
     return plan;
@@ -60,11 +68,8 @@ private:
     ranges.enter(launch);
     plan.stores = planStores(launch, pass.target, ranges);
     if (function.options.hintsAreBinding)
-      for (StorePlan &store : plan.stores) {
-        store.staged = false;
-        store.binding = true;
-        store.reason = "as written";
-      }
+      for (StorePlan &store : plan.stores)
+        store = {store.name, StoreWay::Direct, true, "as written"};
   }
 
   LoopPlan planned(const ForStmt &loop) {
@@ -127,8 +132,8 @@ private:
     reason = "as given";
   }
 
-  /// What a file says, where it speaks of the same loops, gemms and stores.
-  void follow(const LaunchPlan &given, LaunchPlan &plan) {
+  /// Whether a file means the same loops, gemms and stores.
+  static bool speaksOf(const LaunchPlan &given, const LaunchPlan &plan) {
     bool same = given.name == plan.name && given.loops.size() <= plan.loops.size() &&
                 given.gemms.size() <= plan.gemms.size() &&
                 given.stores.size() <= plan.stores.size();
@@ -136,10 +141,27 @@ private:
       same = given.loops[i].name == plan.loops[i].name;
     for (std::size_t i = 0; same && i < given.stores.size(); ++i)
       same = given.stores[i].name == plan.stores[i].name;
-    if (!same) {
-      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name);
-      return;
+    return same;
+  }
+
+  void followStores(const LaunchPlan &given, LaunchPlan &plan) {
+    analysis::Ranges ranges(function);
+    ranges.enter(launch);
+    std::vector<TensorStore> possible = tensorStores(launch, pass.target, ranges);
+    for (std::size_t i = 0; i < given.stores.size(); ++i) {
+      const StorePlan &wanted = given.stores[i];
+      StorePlan &store = plan.stores[i];
+      store = {store.name, wanted.way, true, "as given"};
+      if (store.way != StoreWay::Tensor)
+        continue;
+      std::string fault = possible[i].take(wanted.columns, wanted.buffers, store);
+      if (!fault.empty())
+        pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
+            .note("`" + store.name + "` cannot be stored so by tensor maps: " + fault);
     }
+  }
+
+  void follow(const LaunchPlan &given, LaunchPlan &plan) {
     take(given.raster, plan.raster, plan.rasterReason);
     if (given.minBlocks)
       plan.minBlocks = given.minBlocks;
@@ -147,11 +169,6 @@ private:
       plan.loops[i].stages = given.loops[i].stages;
       plan.loops[i].binding = given.loops[i].binding;
       plan.loops[i].reason = given.loops[i].reason.empty() ? "as given" : given.loops[i].reason;
-    }
-    for (std::size_t i = 0; i < given.stores.size(); ++i) {
-      plan.stores[i].staged = given.stores[i].staged;
-      plan.stores[i].binding = true;
-      plan.stores[i].reason = "as given";
     }
     if (given.cluster && (*given.cluster)[0] * (*given.cluster)[1] > pass.target.limits.maxCluster)
       pass.diagnostics.report(diag::ScheduleCluster, launch.range, (*given.cluster)[0],

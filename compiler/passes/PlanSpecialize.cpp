@@ -49,6 +49,8 @@ const Stmt *onlyProduct(const Channel &channel) {
 void extendRings(Launch &launch, PassContext &pass, LaunchPlan &plan, const ChannelPlan &channels) {
   const Limits &limits = pass.target.limits;
   std::int64_t rest = 0;
+  for (const StorePlan &store : plan.stores)
+    rest += store.stagingBytes;
   std::unordered_set<const Buffer *> ringTiles;
   for (const Channel &channel : channels.channels)
     if (onlyProduct(channel))

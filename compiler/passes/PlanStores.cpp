@@ -9,12 +9,12 @@
 #include "analysis/Copies.h"
 #include "ir/Walk.h"
 #include "layout/Algebra.h"
-#include "passes/GemmLayouts.h"
+#include "passes/FragmentHomes.h"
 #include "passes/InferFree.h"
+#include "passes/TensorStores.h"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 namespace tlc::passes {
 
@@ -26,78 +26,6 @@ namespace {
 constexpr double worthwhile = 0.75;
 /// The pitch assumed between the rows of a tensor.
 constexpr Index assumedPitch = 1 << 14;
-
-/// Fragments that lie as a gemm makes them, (reg, thread) -> d0, d1.
-class Accumulators {
-public:
-  Accumulators(Launch &launch, const Target &target) : target(target) {
-    visit(launch.body, target.collectiveThreads(launch.threadCount()));
-  }
-
-  const Layout *of(const Buffer *fragment) const {
-    auto found = homes.find(fragment);
-    return found == homes.end() ? nullptr : &found->second;
-  }
-
-private:
-  void visit(Block &block, Index threads) {
-    for (StmtPtr &stmt : block) {
-      auto *role = dynCast<RoleStmt>(stmt.get());
-      forEachBlock(*stmt, [&](Block &inner) {
-        visit(inner, role ? target.collectiveThreads(role->count) : threads);
-      });
-      if (auto *gemm = dynCast<GemmStmt>(stmt.get()))
-        made(*gemm, threads);
-      else if (auto *copy = dynCast<CopyStmt>(stmt.get()))
-        passedOn(*copy);
-      else if (auto *map = dynCast<MapStmt>(stmt.get()))
-        passedOn(*map);
-    }
-  }
-
-  void made(const GemmStmt &gemm, Index threads) {
-    auto shape = gemmShape(gemm);
-    // Of a warpgroup's products a schedule decides: what staging gains there is not measured.
-    if (!gemm.atom || gemm.atom->kind == AtomKind::WarpGroup || !shape || !gemm.c.wholeBuffer() ||
-        gemm.c.buffer->base)
-      return;
-    homes.try_emplace(gemm.c.buffer,
-                      accumulatorLayout(*gemm.atom, gemmGrid(*gemm.atom, *shape, gemm.warpsM,
-                                                             gemm.warpsN, threads)));
-  }
-
-  void passOn(const Buffer &from, const Buffer &to) {
-    const Layout *home = of(&from);
-    if (home && to.scope == Scope::Fragment && from.constantShape() == to.constantShape()) {
-      Layout same = *home;
-      homes.try_emplace(&to, std::move(same));
-    }
-  }
-
-  void passedOn(const CopyStmt &copy) {
-    if (copy.source.wholeBuffer() && copy.target.wholeBuffer())
-      passOn(*copy.source.buffer, *copy.target.buffer);
-  }
-
-  /// What is computed element by element lies like its inputs.
-  void passedOn(const MapStmt &map) {
-    std::vector<const Element *> read, written;
-    walk(map.body, [&](const Stmt &stmt) {
-      forEachUse(stmt, [&](const BufferUse &use) {
-        if (use.element && use.buffer->scope == Scope::Fragment)
-          (use.access == Access::Read ? read : written).push_back(use.element);
-      });
-      return true;
-    });
-    for (const Element *to : written)
-      for (const Element *from : read)
-        if (from->indices == to->indices)
-          passOn(*from->buffer, *to->buffer);
-  }
-
-  const Target &target;
-  std::map<const Buffer *, Layout> homes;
-};
 
 /// Whether neighbours along the tile's last dim are neighbours in memory.
 bool rowsContiguous(const Region &region) {
@@ -156,17 +84,21 @@ private:
 
 std::string slots(double value) { return std::to_string(std::llround(value)); }
 
-StorePlan planned(const CopyStmt &copy, const Accumulators &accumulators, const Target &target,
-                  const analysis::Ranges &ranges) {
+StorePlan planned(const CopyStmt &copy, const FragmentHomes &homes, const TensorStore &tensor,
+                  const Target &target, const analysis::Ranges &ranges) {
   StorePlan plan;
   plan.name = copy.target.buffer->storage()->name;
   auto tile = copy.target.constantTileExtents();
-  const Layout *home = accumulators.of(copy.source.buffer);
+  const FragmentHome *home = homes.of(copy.source.buffer);
   Index bits = copy.target.buffer->dtype.bits() * copy.target.buffer->dtype.lanes;
   if (!target.isGpu() || !home || copy.layout || !tile || tile->size() != 2 ||
       !copy.source.wholeBuffer() || copy.source.constantTileExtents() != tile || bits % 8 ||
       bits > 64) {
-    plan.reason = "not a tile of a warp's matrix instructions";
+    plan.reason = "not a tile of matrix instructions";
+    return plan;
+  }
+  if (std::string fault = tensor.take(0, 0, plan); fault.empty()) {
+    plan.reason = "each warp stores its own rows by tensor maps";
     return plan;
   }
   if (!rowsContiguous(copy.target)) {
@@ -178,12 +110,13 @@ StorePlan planned(const CopyStmt &copy, const Accumulators &accumulators, const 
   there.checkHigh = copy.checkHigh;
   there.boundsKnown = copy.boundsKnown;
   Index piece = std::max<Index>(1, analysis::copyPieceBytes(there, ranges) * 8 / bits);
-  Costs costs(copy, *home, target, piece);
+  Costs costs(copy, home->layout, target, piece);
   if (!costs.known) {
     plan.reason = "no cost is known";
     return plan;
   }
-  plan.staged = costs.staged < worthwhile * costs.direct;
+  if (costs.staged < worthwhile * costs.direct)
+    plan.way = StoreWay::Staged;
   plan.reason = std::to_string(costs.width * bits / 8) + "-byte stores from registers take " +
                 slots(costs.direct) + " slots, " + std::to_string(piece * bits / 8) +
                 "-byte ones by way of shared memory " + slots(costs.staged);
@@ -206,11 +139,11 @@ Index narrowestSlice(const Layout &home) {
 } // namespace
 
 std::vector<Index> narrowestSlices(Launch &launch, const Target &target) {
-  Accumulators accumulators(launch, target);
+  FragmentHomes homes(launch, target);
   std::vector<Index> slices;
   for (const CopyStmt *copy : fragmentStores(launch)) {
-    const Layout *home = accumulators.of(copy->source.buffer);
-    slices.push_back(home && copy->source.wholeBuffer() ? narrowestSlice(*home) : 0);
+    const FragmentHome *home = homes.of(copy->source.buffer);
+    slices.push_back(home && copy->source.wholeBuffer() ? narrowestSlice(home->layout) : 0);
   }
   return slices;
 }
@@ -232,11 +165,12 @@ std::vector<CopyStmt *> fragmentStores(Launch &launch) {
 }
 
 std::vector<StorePlan> planStores(Launch &launch, const Target &target, analysis::Ranges &ranges) {
-  Accumulators accumulators(launch, target);
+  FragmentHomes homes(launch, target);
+  std::vector<TensorStore> tensor = tensorStores(launch, target, ranges);
   std::vector<StorePlan> plans;
   analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
     if (isFragmentStore(stmt))
-      plans.push_back(planned(cast<CopyStmt>(stmt), accumulators, target, ranges));
+      plans.push_back(planned(cast<CopyStmt>(stmt), homes, tensor[plans.size()], target, ranges));
     return true;
   });
   return plans;

@@ -38,6 +38,10 @@ std::optional<bool> yesOrNo(std::string_view word) {
   return std::nullopt;
 }
 
+std::string_view wayText(StoreWay way) {
+  return way == StoreWay::Direct ? "direct" : way == StoreWay::Staged ? "staged" : "tensor";
+}
+
 class Reader {
 public:
   std::optional<Schedule> read(std::string_view text, ScheduleError &error) {
@@ -87,8 +91,8 @@ private:
       launch.loops.push_back({std::string(parts[1]), *number(parts[3]), true, {}});
     else if (what == "gemm")
       readGemm(parts, launch);
-    else if (what == "store" && parts.size() == 3 && (parts[2] == "staged" || parts[2] == "direct"))
-      launch.stores.push_back({std::string(parts[1]), parts[2] == "staged", true, {}, 0});
+    else if (what == "store")
+      readStore(parts, launch);
     else if (what == "cluster" && parts.size() == 3 && number(parts[1]).value_or(0) > 0 &&
              number(parts[2]).value_or(0) > 0)
       launch.cluster = {*number(parts[1]), *number(parts[2])};
@@ -98,8 +102,7 @@ private:
       launch.specialize = yesOrNo(parts[1]);
     else
       message = "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
-                "NAME staged|direct`, `cluster M N`, `persistent yes|no`, `specialize yes|no` or "
-                "`}`";
+                "NAME ...`, `cluster M N`, `persistent yes|no`, `specialize yes|no` or `}`";
   }
 
   void readRaster(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -131,6 +134,32 @@ private:
     launch.gemms.push_back(gemm);
   }
 
+  void readStore(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
+    StorePlan store;
+    bool known = false;
+    if (parts.size() >= 3) {
+      store.name = parts[1];
+      for (StoreWay way : {StoreWay::Direct, StoreWay::Staged, StoreWay::Tensor})
+        if (parts[2] == wayText(way))
+          store.way = way, known = true;
+    }
+    for (std::size_t i = 3; known && i < parts.size(); i += 2) {
+      std::int64_t value = i + 1 < parts.size() ? number(parts[i + 1]).value_or(0) : 0;
+      known = value > 0 && store.way == StoreWay::Tensor;
+      if (parts[i] == "columns")
+        store.columns = value;
+      else if (parts[i] == "buffers")
+        store.buffers = value;
+      else
+        known = false;
+    }
+    if (!known)
+      message = "expected `store NAME direct`, `store NAME staged` or `store NAME tensor columns N "
+                "buffers N` (of the last, each part may be left out)";
+    store.binding = true;
+    launch.stores.push_back(store);
+  }
+
   Schedule schedule;
   std::string kernel; ///< of the launches that follow
   bool open = false;
@@ -144,6 +173,19 @@ std::string rasterText(const ir::Raster &raster) {
   if (raster.panel == 0)
     return "none";
   return (raster.columnMajor ? "column " : "row ") + std::to_string(raster.panel);
+}
+
+/// Of staged tiles the slices depend on what room is left, so they are only told.
+std::string storeText(const StorePlan &store) {
+  std::string text(wayText(store.way)), columns = std::to_string(store.columns);
+  if (store.way != StoreWay::Tensor)
+    return text +
+           comment(store.reason + (store.columns ? "; " + columns + " columns at a time" : ""));
+  if (store.columns)
+    text += " columns " + columns;
+  if (store.buffers)
+    text += " buffers " + std::to_string(store.buffers);
+  return text + comment(store.reason);
 }
 
 void printLines(const LaunchPlan &launch, TextWriter &out) {
@@ -161,12 +203,8 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
       text += " warps " + std::to_string(gemm.warpsM) + " " + std::to_string(gemm.warpsN);
     out.line(text);
   }
-  for (const StorePlan &store : launch.stores) {
-    std::string slices =
-        store.columns ? "; " + std::to_string(store.columns) + " columns at a time" : "";
-    out.line("store " + store.name + (store.staged ? " staged" : " direct") +
-             comment(store.reason + slices));
-  }
+  for (const StorePlan &store : launch.stores)
+    out.line("store " + store.name + " " + storeText(store));
   if (launch.cluster)
     out.line("cluster " + std::to_string((*launch.cluster)[0]) + " " +
              std::to_string((*launch.cluster)[1]) + comment(launch.clusterReason));

@@ -5,7 +5,8 @@
 //     raster row 8                      // blocks walk the grid in panels; "raster none"
 //     loop ko stages 3                  // the n-th pipelined loop of the launch, in program order
 //     gemm atom mma_m16n8k16_f32_f16 warps 2 2
-//     store C staged                    // the n-th copy from a fragment to global memory
+//     store C staged                    // the n-th copy from a fragment to global memory; also
+//                                       // "direct", "tensor columns 64 buffers 2"
 //     cluster 2 1                       // blocks along the first and the second grid dimension
 //     persistent no                     // yes: as many blocks as fit, each walks over tiles
 //     specialize no                     // yes: producer warps of their own load the tiles
@@ -43,13 +44,22 @@ struct GemmPlan {
   std::int64_t warpsM = 0, warpsN = 0;
 };
 
+enum class StoreWay : std::uint8_t {
+  Direct, ///< from registers
+  Staged, ///< by way of shared memory, for wide accesses
+  Tensor, ///< by way of shared memory, which tensor maps store
+};
+
 /// One copy of a fragment to global memory.
 struct StorePlan {
-  std::string name;     ///< the tensor's
-  bool staged = false;  ///< by way of shared memory, for wide accesses; false: from registers
+  std::string name; ///< the tensor's
+  StoreWay way = StoreWay::Direct;
   bool binding = false; ///< the user's word is final
   std::string reason;
-  std::int64_t columns = 0; ///< of the tile that are staged at a time (stage-stores); 0: all
+  std::int64_t columns = 0;      ///< of the tile that are staged at a time; 0: all, or left to the
+                                 ///< planner
+  std::int64_t buffers = 0;      ///< Tensor: that take turns; 0: left to the planner
+  std::int64_t stagingBytes = 0; ///< Tensor: shared memory of all buffers; not printed
 };
 
 struct LaunchPlan {

@@ -137,6 +137,9 @@ private:
   void close() {
     Span span = std::move(open.back());
     open.pop_back();
+    // What is still being read at its end is so in the next round of a loop.
+    if (!span.roles)
+      span.buffers.insert(span.buffers.end(), beingRead.begin(), beingRead.end());
     for (Buffer *buffer : span.buffers)
       extend(slots[index.at(buffer)], span.begin, position - 1);
   }

@@ -11,6 +11,23 @@
 // schedule says so. Elements are converted on the way into the tile; limits are checked on the way
 // out.
 //
+// Tensor maps store in pieces, through tiles that take turns, and each warp its own rows, of which
+// the store's layout tells:
+//
+//   copy %C_l -> %C_h                              16 bits wide, while the sums are at hand
+//   alloc %C_t: shared f16[128, 64] versions(2)
+//   async bulk wait(0) reads_only ; barrier warp
+//   copy %C_h[0 : +128, 0 : +64] -> %C_t@0
+//   copy %C_t@0 -> %C[%by * 128 : +128, %bx * 128 : +64] tma async layout(…)
+//   copy %C_h[0 : +128, 64 : +64] -> %C_t@1
+//   copy %C_t@1 -> %C[%by * 128 : +128, %bx * 128 + 64 : +64] tma async layout(…)
+//   …                                              wait(1) before the third
+//   async bulk wait(0) reads_only                  the last thing in the role
+//
+// The first piece waits until all of the tile before has been read, which in a walk over tiles is
+// long ago. Halves are made before the first piece because no branch may stand between a warpgroup
+// product's wait and those who read its sums.
+//
 // Why here: behind the pipeliner, since only now the versions of tiles and with them the room are
 // known; before layouts, since it adds a tile that wants one.
 #include "passes/LayoutExpr.h"
@@ -18,9 +35,12 @@
 #include "passes/Pass.h"
 #include "passes/PlanStores.h"
 #include "passes/SharedArena.h"
+#include "passes/TensorStores.h"
 
+#include "analysis/Copies.h"
 #include "ir/Builder.h"
 #include "ir/Walk.h"
+#include "support/Check.h"
 
 #include <algorithm>
 #include <functional>
@@ -36,6 +56,8 @@ constexpr std::int64_t otherRegisters = 48;
 
 /// Rows of a slice are at least one line of memory.
 constexpr std::int64_t lineBytes = 128;
+/// Bytes after which the widest swizzle of tensor maps repeats.
+constexpr std::int64_t tileAlignment = 1024;
 /// Bytes that keep the rows of a tile on different banks.
 constexpr std::int64_t rowPadding = 16;
 
@@ -61,17 +83,39 @@ class Stager {
 public:
   Stager(Function &function, Launch &launch, PassContext &pass)
       : function(function), launch(launch), pass(pass), target(pass.target),
-        registers(estimateRegisters()) {}
+        homes(launch, pass.target), registers(estimateRegisters()) {}
 
   void run(LaunchPlan &plan) {
     std::vector<CopyStmt *> stores = fragmentStores(launch);
     std::vector<Index> slices = narrowestSlices(launch, target);
     for (std::size_t i = 0; i < std::min(stores.size(), plan.stores.size()); ++i)
-      if (plan.stores[i].staged)
+      if (plan.stores[i].way == StoreWay::Staged)
         stage(*stores[i], plan.stores[i], slices[i]);
+      else if (plan.stores[i].way == StoreWay::Tensor)
+        stageTensor(*stores[i], plan.stores[i]);
   }
 
 private:
+  /// By tensor maps, with fewer buffers where there is no room for all.
+  void stageTensor(CopyStmt &copy, StorePlan &plan) {
+    const FragmentHome *home = homes.of(copy.source.buffer);
+    TLC_CHECK(home, "a fragment whose layout was known when stores were planned");
+    const std::int64_t before = planArena(launch).bytes;
+    std::int64_t after = before;
+    for (Index buffers = plan.buffers; buffers > 0; --buffers) {
+      auto make = [&] { return tensorStore(copy, *home, plan.columns, buffers); };
+      auto keep = [&] {
+        after = planArena(launch).bytes;
+        return plan.binding || admissible(before, after);
+      };
+      if (!replace(copy, make, keep))
+        continue;
+      plan.buffers = buffers;
+      return;
+    }
+    fromRegisters(plan, before, after);
+  }
+
   void stage(CopyStmt &copy, StorePlan &plan, Index narrowest) {
     auto tile = copy.target.constantTileExtents();
     if (!tile || tile->empty() || copy.source.constantTileExtents() != tile) {
@@ -83,40 +127,47 @@ private:
     const std::int64_t before = planArena(launch).bytes;
     std::int64_t after = before;
     for (Index columns : widths(all, copy.target.buffer->dtype, narrowest)) {
-      auto keep = [&](std::int64_t bytes) { return admissible(before, after = bytes); };
-      if (!replace(copy, all, columns, keep))
+      auto make = [&] { return stagedStore(copy, all, columns); };
+      auto keep = [&] { return admissible(before, after = bytesWithPadding()); };
+      if (!replace(copy, make, keep))
         continue;
       plan.columns = columns < all ? columns : 0;
       return;
     }
     if (plan.binding) {
-      replace(copy, all, all, [](std::int64_t) { return true; });
+      auto make = [&] { return stagedStore(copy, all, all); };
+      replace(copy, make, [] { return true; });
       return;
     }
+    fromRegisters(plan, before, after);
+  }
+
+  void fromRegisters(StorePlan &plan, std::int64_t before, std::int64_t after) const {
     // While stages are still being given up the question is asked again.
     if (before > target.limits.sharedPerBlockOptIn)
       return;
-    plan.staged = false;
+    plan.way = StoreWay::Direct;
     plan.reason = "from registers: shared memory would grow from " + std::to_string(before) +
                   " to " + std::to_string(after) + " bytes";
   }
 
-  /// Puts the staged form in the store's place, `columns` at a time; takes it back unless `keep`
-  /// likes the bytes that the launch needs then. Whether it stays.
-  bool replace(CopyStmt &copy, Index all, Index columns,
-               const std::function<bool(std::int64_t)> &keep) {
+  /// Puts what `make` makes in the store's place; takes it back unless `keep` likes it there.
+  /// Whether it stays.
+  bool replace(CopyStmt &copy, const std::function<Block()> &make,
+               const std::function<bool()> &keep) {
     Place place = placeOf(launch.body, copy);
-    Block staged = stagedStore(copy, all, columns);
+    const std::size_t known = function.buffers.size();
+    Block staged = make();
     const auto count = static_cast<std::ptrdiff_t>(staged.size());
     StmtPtr original = std::move((*place.block)[place.index]);
     auto at = place.block->erase(place.block->begin() + static_cast<std::ptrdiff_t>(place.index));
     at = place.block->insert(at, std::make_move_iterator(staged.begin()),
                              std::make_move_iterator(staged.end()));
-    if (keep(bytesWithPadding()))
+    if (keep())
       return true;
     at = place.block->erase(at, at + count);
     place.block->insert(at, std::move(original));
-    function.buffers.pop_back();
+    function.buffers.resize(known);
     return false;
   }
 
@@ -142,16 +193,6 @@ private:
     return list;
   }
 
-  static Region columnsOf(Region region, Index first, Index count) {
-    unsigned last = region.buffer->rank() - 1;
-    while (region.isDropped(last))
-      --last;
-    region.offsets[last] = region.offsets[last] + first;
-    region.extents[last] =
-        region.extents[last].context().integer(region.extents[last].dtype(), count);
-    return region;
-  }
-
   /// The store by way of a new shared tile, `columns` of `all` at a time.
   Block stagedStore(const CopyStmt &copy, Index all, Index columns) {
     Block out;
@@ -162,15 +203,62 @@ private:
                                       Scope::Shared, first.tileExtents(), copy.range);
     builder.alloc(tile);
     for (Index c = 0; c < all; c += columns) {
-      auto &in = builder.add<CopyStmt>();
-      in.source = columnsOf(copy.source, c, columns);
-      in.target = wholeRegion(*function.context, tile);
+      Region staged = wholeRegion(*function.context, tile);
+      addCopy(builder, columnsOf(copy.source, c, columns), staged);
       auto store = std::make_unique<CopyStmt>(copy);
-      store->source = in.target;
+      store->source = staged;
       store->target = columnsOf(copy.target, c, columns);
       builder.add(std::move(store));
     }
     return out;
+  }
+
+  /// The store by tensor maps, through `buffers` tiles that take turns.
+  Block tensorStore(const CopyStmt &copy, const FragmentHome &home, Index columns, Index buffers) {
+    const Index all = copy.target.constantTileExtents()->back();
+    const DType dtype = copy.target.buffer->dtype;
+    Block out;
+    Builder builder(function, out);
+    builder.range = copy.range;
+    Region source = copy.source;
+    if (all > columns && dtype.bits() < source.buffer->dtype.bits()) {
+      Buffer &packed = function.addBuffer(source.buffer->name + "_h", dtype, Scope::Fragment,
+                                          copy.source.tileExtents(), copy.range);
+      builder.alloc(packed);
+      addCopy(builder, source, wholeRegion(*function.context, packed));
+      source = wholeRegion(*function.context, packed);
+    }
+    Buffer &tile = function.addBuffer(copy.source.buffer->name + "_t", dtype, Scope::Shared,
+                                      columnsOf(copy.target, 0, columns).tileExtents(), copy.range);
+    tile.versions = buffers;
+    tile.alignment = tileAlignment;
+    builder.alloc(tile);
+    for (Index c = 0, piece = 0; c < all; c += columns, ++piece) {
+      // Behind the first piece, those of this tile alone are on their way.
+      if (piece == 0 || piece >= buffers) {
+        AsyncStmt &wait = builder.wait(piece == 0 ? 0 : buffers - 1, AsyncKind::Bulk);
+        wait.readsOnly = true;
+        builder.barrier().scope = BarrierScope::Warp;
+      }
+      Region staged = wholeRegion(*function.context, tile);
+      if (buffers > 1)
+        staged.version = function.context->int32(piece % buffers);
+      addCopy(builder, columnsOf(source, c, columns), staged);
+      auto store = std::make_unique<CopyStmt>(copy);
+      store->source = staged;
+      store->target = columnsOf(copy.target, c, columns);
+      store->copyKind = CopyKind::Tma;
+      store->async = true;
+      store->layout = home.columns(columns);
+      builder.add(std::move(store));
+    }
+    return out;
+  }
+
+  static void addCopy(Builder &builder, Region from, Region to) {
+    auto &copy = builder.add<CopyStmt>();
+    copy.source = std::move(from);
+    copy.target = std::move(to);
   }
 
   bool admissible(std::int64_t before, std::int64_t after) const {
@@ -198,8 +286,27 @@ private:
   Launch &launch;
   PassContext &pass;
   const Target &target;
+  FragmentHomes homes;
   std::int64_t registers; ///< of a thread, roughly
 };
+
+/// The threads that start copies end only when those have read their tiles: at the end of the role,
+/// or of the launch. Whether there are any in the block; those of roles are seen to.
+bool waitAtEnds(Function &function, Block &block, bool ownThreads) {
+  bool stores = false;
+  for (StmtPtr &stmt : block) {
+    const auto *copy = dynCast<CopyStmt>(stmt.get());
+    stores |= copy && copy->layout && analysis::isTmaCopy(*copy);
+    forEachBlock(
+        *stmt, [&](Block &inner) { stores |= waitAtEnds(function, inner, isa<RoleStmt>(*stmt)); });
+  }
+  if (!stores || !ownThreads)
+    return stores;
+  Builder builder(function, block);
+  builder.range = block.back()->range;
+  builder.wait(0, AsyncKind::Bulk).readsOnly = true;
+  return false;
+}
 
 } // namespace
 
@@ -207,8 +314,10 @@ void stageStores(Function &function, PassContext &context) {
   if (!context.target.isGpu())
     return;
   for (std::size_t i = 0; i < function.launches.size(); ++i)
-    if (LaunchPlan *plan = context.schedule.launch(i))
+    if (LaunchPlan *plan = context.schedule.launch(i)) {
       Stager(function, *function.launches[i], context).run(*plan);
+      waitAtEnds(function, function.launches[i]->body, true);
+    }
 }
 
 } // namespace tlc::passes

@@ -78,6 +78,8 @@ SyncAnalysis::Summary SyncAnalysis::index(Block &block, const Stmt *parent) {
     if (auto *call = dynCast<CallStmt>(&stmt))
       for (const Pointer &p : call->touches)
         described.insert(p.element.buffer->storage());
+    if (auto *barrier = dynCast<BarrierStmt>(&stmt))
+      warpBarriers |= barrier->scope == BarrierScope::Warp;
     own.async = stmt.kind == StmtKind::Async;
     own.synchronises = own.async || stmt.kind == StmtKind::Barrier ||
                        stmt.kind == StmtKind::Fence || isArrival(stmt);
@@ -236,6 +238,8 @@ void SyncAnalysis::step(const Stmt &stmt, State &state) {
 void SyncAnalysis::learn(const Stmt &stmt) {
   if (auto *let = dynCast<LetStmt>(&stmt))
     ranges.bind(*let);
+  else if (auto *call = dynCast<CallStmt>(&stmt); call && call->callee == "warp_uniform")
+    ranges.define(call->result, std::get<Expr>(call->args.front()));
   else if (auto *assumption = dynCast<AssumeStmt>(&stmt))
     ranges.assume(assumption->condition);
 }
@@ -335,11 +339,15 @@ void SyncAnalysis::join(State &into, const State &from) const {
     for (Pending &other : into.pending) {
       if (other.address.stmt != entry.address.stmt || other.address.use != entry.address.use ||
           other.flight != entry.flight || other.age != entry.age || other.role != entry.role ||
-          other.fenced != entry.fenced)
+          other.fenced != entry.fenced || other.inWarp != entry.inWarp)
         continue;
       if (other.address.index == entry.address.index &&
           other.address.version == entry.address.version && other.carriedBy == entry.carriedBy) {
         other.address.elements = hull(other.address.elements, entry.address.elements);
+        if (other.warps.size() != entry.warps.size())
+          other.warps.clear();
+        for (std::size_t i = 0; i < other.warps.size(); ++i)
+          other.warps[i] = hull(other.warps[i], entry.warps[i]);
         // Both ways lead here, so only conditions of both are known.
         std::erase_if(other.guards, [&](Expr guard) {
           return std::find(entry.guards.begin(), entry.guards.end(), guard) == entry.guards.end();
@@ -356,6 +364,7 @@ void SyncAnalysis::join(State &into, const State &from) const {
       last->address.index = last->address.version = {};
       last->address.elements = hull(last->address.elements, entry.address.elements);
       last->guards.clear();
+      last->warps.clear();
       continue;
     }
     into.pending.push_back(entry);
@@ -392,6 +401,9 @@ void SyncAnalysis::visitSync(const Stmt &stmt, State &state) {
     return;
   }
   const auto &barrier = cast<BarrierStmt>(stmt);
+  if (barrier.scope == BarrierScope::Warp && barrier.mode == BarrierMode::Both && !barrier.mask)
+    for (Pending &entry : state.pending)
+      entry.inWarp |= entry.flight == Flight::Done;
   bool whole = barrier.mode == BarrierMode::Both &&
                (barrier.scope == BarrierScope::Block || barrier.scope == BarrierScope::Cluster ||
                 barrier.scope == BarrierScope::Grid);
@@ -478,6 +490,8 @@ void SyncAnalysis::visitAccesses(const Stmt &stmt, State &state) {
     entry.guards = guards;
     entry.role = roles.empty() ? nullptr : roles.back();
     entry.address = address;
+    if (warpBarriers)
+      entry.warps = threads.byWarps(address, ranges);
     State one{true, {}};
     one.pending.push_back(std::move(entry));
     join(state, one);
@@ -506,7 +520,23 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
     return false;
   if (!analysis::mayMeet(pending.address, address, ranges))
     return false;
-  return pending.flight != Flight::Done || !threads.onlyOwn(pending.address, address, ranges);
+  if (pending.flight != Flight::Done)
+    return true;
+  return !threads.onlyOwn(pending.address, address, ranges) &&
+         !(pending.inWarp && onlyOwnWarp(pending, address));
+}
+
+/// Whether the two touch common elements only when threads of one warp make both.
+bool SyncAnalysis::onlyOwnWarp(const Pending &pending, const Address &address) {
+  std::vector<Interval> warps = threads.byWarps(address, ranges);
+  if (pending.address.buffer != address.buffer || warps.empty() ||
+      warps.size() != pending.warps.size())
+    return false;
+  for (std::size_t i = 0; i < warps.size(); ++i)
+    for (std::size_t j = 0; j < warps.size(); ++j)
+      if (i != j && !intersect(warps[i], pending.warps[j]).empty())
+        return false;
+  return true;
 }
 
 /// Finds the place of the barrier between a pending access and `stmt`: in the innermost block that

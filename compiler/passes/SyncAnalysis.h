@@ -73,8 +73,10 @@ private:
     const ir::Stmt *carriedBy = nullptr; ///< outermost loop whose back-edge it has crossed
     Flight flight = Flight::Done;
     bool fenced = false; ///< a write that reads by descriptor may see, once it is ordered
-    int age = 0;         ///< Committed: commits since
-    int shifts = 0;      ///< back-edges of its loop that it has crossed since it was known exactly
+    bool inWarp = false; ///< ordered for the warp that made it
+    std::vector<analysis::Interval> warps; ///< the elements of each; empty: not known
+    int age = 0;                           ///< Committed: commits since
+    int shifts = 0; ///< back-edges of its loop that it has crossed since it was known exactly
     std::vector<ir::Expr>
         guards; ///< conditions under which it happened, in terms of loop variables
     const ir::RoleStmt *role = nullptr;
@@ -120,6 +122,7 @@ private:
   void visitSync(const ir::Stmt &stmt, State &state);
   void handOver(const ir::Stmt &stmt, State &state);
   bool conflicts(const Pending &pending, const analysis::Address &address);
+  bool onlyOwnWarp(const Pending &pending, const analysis::Address &address);
   const ir::Stmt *missing(const Pending &pending, const ir::Stmt &stmt);
   void applyPoint(const SyncPoint &point, const ir::Stmt &stmt, State &state);
   void waitFor(ir::AsyncKind kind, std::int64_t open, const ir::Stmt &stmt, State &state);
@@ -137,6 +140,7 @@ private:
   std::unordered_set<const ir::Buffer *> watchedGlobals; ///< read and written in the launch
   std::unordered_set<const ir::Buffer *> described;      ///< read by descriptor
   std::unordered_map<const ir::Stmt *, Summary> summaries;
+  bool warpBarriers = false; ///< there are some, so it matters which warp accesses what
   /// Without their intervals, which depend on where the analysis stands.
   std::unordered_map<const ir::Stmt *, std::vector<analysis::Address>> addressCache;
   std::unordered_map<const ir::Stmt *, int> pointsInside;

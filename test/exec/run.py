@@ -44,7 +44,7 @@ def persistent(schedule):
 
 def stores(word):
     """Every accumulator is stored by way of shared memory (staged), or from registers (direct)."""
-    return lambda schedule: re.sub(r"^( *store \S+) \S+", rf"\1 {word}", schedule, flags=re.M)
+    return lambda schedule: re.sub(r"^( *store \S+) [^/\n]*", rf"\1 {word} ", schedule, flags=re.M)
 
 
 def own(name, target=None):

@@ -182,6 +182,8 @@ TEST_CASE("all that a schedule can say survives printing and parsing") {
                            "  gemm atom mma_m16n8k16_f16_f16_f32 warps 2 2\n"
                            "  store C staged\n"
                            "  store D direct\n"
+                           "  store E tensor columns 64 buffers 2\n"
+                           "  store F tensor\n"
                            "  cluster 2 1\n"
                            "  persistent yes\n"
                            "  specialize no\n"
@@ -198,8 +200,10 @@ TEST_CASE("all that a schedule can say survives printing and parsing") {
   REQUIRE(two.launches.size() == 1);
   CHECK(two.launches[0].name == "other");
   CHECK_FALSE(read->launches[1].specialize);
-  for (const char *line : {"store C", "store C both", "cluster 2", "cluster 0 1", "persistent",
-                           "persistent maybe", "specialize 1"}) {
+  for (const char *line :
+       {"store C", "store C both", "store C staged columns 64", "store C tensor columns",
+        "store C tensor rows 3", "store C tensor buffers 0", "cluster 2", "cluster 0 1",
+        "persistent", "persistent maybe", "specialize 1"}) {
     INFO(line);
     CHECK_FALSE(passes::parseSchedule(std::string("launch k {\n  ") + line + "\n}\n", error));
     CHECK(error.line == 2);

@@ -41,7 +41,7 @@ TEST_CASE("accumulators of 16-bit elements are staged") {
     TextKernel k(product("f16", whole), target);
     k.mustRun(upToStaging());
     REQUIRE(k.schedule.launches[0].stores.size() == 1);
-    CHECK(k.schedule.launches[0].stores[0].staged);
+    CHECK(k.schedule.launches[0].stores[0].way == passes::StoreWay::Staged);
     CHECK(k.contains("alloc %c_t: shared f16[64, 64]"));
     CHECK(passes::fragmentStores(*k.function->launches[0]).empty());
     k.checkSame({64, 64}, {}, 1e-2);
@@ -52,7 +52,7 @@ TEST_CASE("accumulators of 16-bit elements are staged") {
 TEST_CASE("float32 accumulators fill their sectors as they lie") {
   TextKernel k(product("f32", whole));
   k.mustRun(upToStaging());
-  CHECK_FALSE(k.schedule.launches[0].stores[0].staged);
+  CHECK(k.schedule.launches[0].stores[0].way == passes::StoreWay::Direct);
   CHECK_FALSE(k.contains("c_t"));
 }
 
@@ -64,14 +64,14 @@ TEST_CASE("staging is a matter of the layout, not of the name") {
                               "      store %h[%i, %j] = f16(%x * 2.0)\n    }\n"
                               "    copy %h -> %C[%by * 64 : +64, %bx * 64 : +64]\n"));
   k.mustRun(upToStaging());
-  CHECK(k.schedule.launches[0].stores[0].staged);
+  CHECK(k.schedule.launches[0].stores[0].way == passes::StoreWay::Staged);
 }
 
 TEST_CASE("what staging must not cost") {
   // The arena is full of what is still needed: not a block less, not a byte over the limit.
   TextKernel full(product("f16", whole, 40900), "sm80");
   full.mustRun(upToStaging());
-  CHECK_FALSE(full.schedule.launches[0].stores[0].staged);
+  CHECK(full.schedule.launches[0].stores[0].way == passes::StoreWay::Direct);
   CHECK(full.schedule.launches[0].stores[0].reason.find("would grow") != std::string::npos);
   CHECK_FALSE(full.contains("c_t"));
   full.checkSame({64, 64}, {}, 1e-2);
@@ -141,6 +141,132 @@ TEST_CASE("a transposed tile takes transposed matrix stores") {
   TextKernel k(text, "sm90-generic");
   k.mustRun();
   k.checkSame({64, 64}, {}, 1e-2);
+}
+
+// ---- by tensor maps
+
+namespace {
+
+/// A product of warpgroups whose result, `extra` having been done to it, is stored to ragged %C.
+std::string warpgroups(const std::string &result, std::int64_t m, std::int64_t n,
+                       std::int64_t threads = 128, const std::string &extra = "",
+                       const std::string &from = "%c") {
+  std::string M = std::to_string(m), N = std::to_string(n);
+  return "func @k(%A: global f16[" + M + ", 64], %B: global f16[64, " + N + "], %C: global " +
+         result +
+         "[%M, %N] out, %D: global f32[128] out) dims(%M, %N) {\n"
+         "  constraint %N % 8 == 0, \"N % 8 == 0\"\n"
+         "  launch grid((%N + " +
+         std::to_string(n - 1) + ") // " + N + ", (%M + " + std::to_string(m - 1) + ") // " + M +
+         ") threads(" + std::to_string(threads) +
+         ") blocks(%bx, %by) tid(%tid) {\n"
+         "    alloc %a: shared f16[" +
+         M + ", 64]\n    alloc %b: shared f16[64, " + N +
+         "]\n"
+         "    alloc %c: fragment f32[" +
+         M + ", " + N +
+         "]\n"
+         "    copy %A -> %a\n    copy %B -> %b\n    fill %c = 0.0\n    gemm %a, %b -> %c\n" +
+         extra + "    copy " + from + " -> %C[%by * " + M + " : +" + M + ", %bx * " + N + " : +" +
+         N + "]\n  }\n}\n";
+}
+
+} // namespace
+
+TEST_CASE("each warp stores its rows by tensor maps") {
+  struct Case {
+    const char *result;
+    std::int64_t m, n, threads, columns, buffers;
+  };
+  for (Case c : {Case{"f16", 64, 64, 128, 64, 1},
+                 {"bf16", 64, 192, 128, 64, 2},
+                 {"f16", 128, 128, 256, 64, 2},
+                 {"f16", 128, 224, 256, 32, 2},
+                 {"f32", 64, 64, 128, 32, 2},
+                 {"f16", 256, 64, 256, 64, 1},
+                 {"f16", 64, 16, 128, 16, 1}}) {
+    INFO(c.result << " " << c.m << "x" << c.n);
+    TextKernel k(warpgroups(c.result, c.m, c.n, c.threads), "sm90");
+    k.mustRun(upToStaging());
+    const passes::StorePlan &store = k.schedule.launches[0].stores.at(0);
+    INFO(store.reason);
+    CHECK(store.way == passes::StoreWay::Tensor);
+    CHECK(store.columns == c.columns);
+    CHECK(store.buffers == c.buffers);
+    std::string piece = "alloc %c_t: shared " + std::string(c.result) + "[" + std::to_string(c.m) +
+                        ", " + std::to_string(c.columns) + "]";
+    CHECK(k.contains(piece + (c.buffers > 1 ? " versions(2)" : "")));
+    k.checkSame({c.m, c.n}, {}, 1e-2);
+    k.checkSame({c.m * 2 - 3, c.n + 8}, {}, 1e-2);
+    TextKernel lowered(warpgroups(c.result, c.m, c.n, c.threads), "sm90");
+    lowered.mustRun();
+    CHECK(lowered.contains("tma_store_2d"));
+    CHECK(lowered.contains("stmatrix_x4") == (std::string(c.result) != "f32"));
+    lowered.checkSame({c.m + 5, c.n + 16}, {}, 1e-2);
+  }
+}
+
+TEST_CASE("warps do not wait for each other to store") {
+  TextKernel k(warpgroups("f16", 128, 128, 256), "sm90");
+  k.mustRun();
+  // One barrier in front of the product, one behind it as the tile takes the operands' place.
+  std::size_t blocks = 0;
+  for (const BarrierStmt *barrier : k.all<BarrierStmt>())
+    blocks += barrier->scope != BarrierScope::Warp;
+  CHECK(blocks == 2);
+}
+
+TEST_CASE("what is computed of a product goes the same way") {
+  const std::string scaled = "    alloc %h: fragment f16[64, 64]\n"
+                             "    map %i in 64, %j in 64 {\n"
+                             "      load %x = %c[%i, %j]\n"
+                             "      store %h[%i, %j] = f16(%x * 2.0)\n    }\n";
+  TextKernel k(warpgroups("f16", 64, 64, 128, scaled, "%h"), "sm90");
+  k.mustRun();
+  CHECK(k.contains("tma_store_2d"));
+  k.checkSame({61, 72}, {}, 1e-2);
+}
+
+TEST_CASE("what tensor maps cannot store, or not safely") {
+  struct Case {
+    std::string text;
+    const char *reason;
+  };
+  std::string again = warpgroups("f16", 64, 64), twice = again, rows = again;
+  std::size_t store = again.find("    copy %c -> %C");
+  again.insert(store, "    for %r in 0 .. 2 {\n");
+  again.insert(again.rfind("  }\n}"), "    }\n");
+  twice.insert(store, twice.substr(store, twice.find('\n', store) + 1 - store));
+  rows.erase(rows.find("  constraint"), rows.find("  launch") - rows.find("  constraint"));
+  for (const Case &c : {Case{again, "again"}, {twice, "elsewhere"}, {rows, "16 bytes"}}) {
+    INFO(c.text);
+    TextKernel k(c.text, "sm90");
+    k.mustRun(upToStaging());
+    CHECK(k.schedule.launches[0].stores[0].way != passes::StoreWay::Tensor);
+    k.checkSame({64, 64}, {}, 1e-2);
+    TextKernel given(c.text, "sm90");
+    passes::ScheduleError error;
+    given.schedule = *passes::parseSchedule("launch k {\n  store C tensor\n}\n", error);
+    CHECK_FALSE(given.run(upToStaging()));
+    CHECK(given.reported(diag::ScheduleMismatch));
+  }
+}
+
+TEST_CASE("a schedule says how many columns tensor maps store, and through how many buffers") {
+  passes::ScheduleError error;
+  auto with = [&](const std::string &line) {
+    auto k = std::make_unique<TextKernel>(warpgroups("f16", 64, 128), "sm90");
+    k->schedule = *passes::parseSchedule("launch k {\n  " + line + "\n}\n", error);
+    return k;
+  };
+  auto narrow = with("store C tensor columns 32 buffers 3");
+  narrow->mustRun();
+  CHECK(narrow->contains("alloc %c_t: shared f16[64, 32] versions(3)"));
+  narrow->checkSame({70, 136}, {}, 1e-2);
+  CHECK_FALSE(with("store C tensor columns 48")->run(upToStaging()));
+  auto direct = with("store C direct");
+  direct->mustRun();
+  CHECK_FALSE(direct->contains("c_t"));
 }
 
 // ---- persist
