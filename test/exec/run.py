@@ -112,6 +112,7 @@ PROGRAMS = [
     sample("transpose"),
     sample("quantize"),
     sample("fp8_gemm"),
+    Program("gemm_family", sorted((SAMPLES / "gemm_family").glob("*.tl")), SAMPLES / "gemm_family/main.cpp"),
     sample("gemv"),
     sample("gemm", "eager.tl", runs=[(), *(tuple(map(str, s)) for s in GEMMS)]),
     sample("splitk_gemm"),

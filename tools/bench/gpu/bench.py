@@ -47,6 +47,7 @@ ATTENTION_TILES = {
     "sm80": {64: [(128, 128, 64, 2)], 128: [(128, 128, 64, 2)]},
     "sm90": {64: [(384, 192, 128, 2), (512, 256, 64, 4), (256, 128, 128, 2)], 128: [(256, 128, 128, 2), (128, 128, 64, 2)]},
 }
+DTYPES = {"f16": "float16", "bf16": "bfloat16"}
 # (name for torch_memory.py, sample, instantiation)
 MEMORY_BOUND = [
     ("vector_add", "vector_add", "vector_add"),
@@ -63,9 +64,18 @@ MEMORY_BOUND = [
 ]
 # Families of torch_gemm.py: sample, instantiation, the tiles to choose from.
 FP8_TILES = [(256, 128, 256, 128, 4), (256, 128, 128, 128, 5), (256, 128, 192, 128, 4)]
+SKINNY_TILES = [(128, 16, 64, 128, 8), (128, 16, 64, 256, 5), (128, 64, 64, 128, 6), (128, 32, 64, 128, 8)]
 FAMILIES = {
     "fp8": ("fp8_gemm/kernel.tl", "matmul(M, N, K, {tile})", FP8_TILES),
     "fp8_rowwise": ("fp8_gemm/kernel.tl", "matmul(M, N, K, row_wise=True, {tile})", FP8_TILES),
+    "tf32": ("gemm_family/layouts.tl", "gemm(M, N, K, dtype=T.tfloat32, out_dtype=T.float32, {tile})",
+             [(256, 128, 256, 32, 4), (256, 128, 128, 32, 6)]),
+    "int8": ("gemm_family/layouts.tl", "gemm(M, N, K, dtype=T.int8, out_dtype=T.int32, accum_dtype=T.int32, {tile})",
+             [(256, 128, 256, 128, 4), (256, 128, 128, 128, 5)]),
+    "bias_gelu": ("gemm_family/epilogues.tl", "bias_gelu(M, N, K, {tile})", [(256, 128, 256, 64, 4), (256, 128, 192, 64, 4)]),
+    "swiglu": ("gemm_family/epilogues.tl", "swiglu(M, N, K, {tile})", [(256, 128, 128, 64, 4), (256, 128, 96, 64, 4)]),
+    "batched": ("gemm_family/batched.tl", "batched(batch, M, N, K, {tile})", [(256, 128, 256, 64, 4), (256, 128, 128, 64, 5)]),
+    "skinny": ("gemm_family/skinny.tl", "skinny(M, N, K, {tile})", SKINNY_TILES),
 }
 
 
@@ -134,8 +144,8 @@ class Builder:
         threads, m, n, k, stages = tile
         config = config_of(tile, variant)
         options = (f"trans_A={layout[0] == 'T'}, trans_B={layout[1] == 'T'}, block_M={m}, block_N={n}, block_K={k}, "
-                   f"num_stages={stages}, threads={threads}, dtype=T.{'bfloat16' if dtype == 'bf16' else 'float16'}")
-        library = self.library(self.work / target / f"gemm-{dtype}-{layout}-{config}", HERE / "gemm.tl", target, "bench_gemm",
+                   f"num_stages={stages}, threads={threads}, dtype=T.{DTYPES[dtype]}, out_dtype=T.{DTYPES[dtype]}")
+        library = self.library(self.work / target / f"gemm-{dtype}-{layout}-{config}", SAMPLES / "gemm_family/layouts.tl", target, "bench_gemm",
                                f"bench_gemm = gemm(M, N, K, {options})", self.variants[variant])
         return {"job": "gemm", "target": target, "config": config, "dtype": dtype, "layout": layout, "library": str(library),
                 "symbol": "bench_gemm"}
@@ -271,6 +281,8 @@ def torch_rows(arguments, jobs, tools, target, seconds):
     if not libraries:
         return
     options = [f"seconds={seconds}", f"rounds={arguments.rounds}"]
+    if arguments.compile:
+        options.append("compile=1")
     if "hand_attention" in tools:
         options.append(f"hand={tools['hand_attention']}")
     yield from stream([sys.executable, HERE / "torch_bench.py", *options, *libraries])
@@ -360,6 +372,7 @@ def main():
     parser.add_argument("--variant", nargs="+", action="append", default=[], metavar="WORD", help="NAME KEY=VALUE ...")
     parser.add_argument("--hand-gemm", type=pathlib.Path, help="folder with gemm_sm90.cu and gemm_sm90.h")
     parser.add_argument("--hand-attention", type=pathlib.Path, help="attn_sm90.cu")
+    parser.add_argument("--compile", action="store_true", help="time torch.compile, too, where it fuses something (seconds each)")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=280, help="for `run`: rows that would start later are left out")
     parser.add_argument("--jobs", type=int, default=2, help="compilers at a time")

@@ -2,7 +2,7 @@
 """Times tlc's attention against PyTorch's FA2 and cuDNN backends and, if given, a hand-written kernel, checked against float64;
 the other kernels that are timed from Python are in torch_gemm.py and torch_memory.py. Prints one JSON object a row and peer.
 
-    torch_bench.py [seconds=S] [rounds=N] [lengths=L,L] [hand=LIBRARY] lib=NAME=PATH=SYMBOL ...
+    torch_bench.py [seconds=S] [rounds=N] [lengths=L,L] [compile=1] [hand=LIBRARY] lib=NAME=PATH=SYMBOL ...
 
 NAME is attention:DIM:MASK:CONFIG with MASK causal or full, or what those files say; see bench.py."""
 import ctypes
@@ -135,8 +135,11 @@ def main(arguments):
     def of(families):
         return {name: where for name, where in libraries.items() if name.split(":")[0] in families}
 
-    for part in (torch_memory, torch_gemm):
-        part.run(of(part.FAMILIES), timer, lambda: time.monotonic() > deadline)
+    def out_of_time():
+        return time.monotonic() > deadline
+
+    torch_memory.run(of(torch_memory.FAMILIES), timer, out_of_time)
+    torch_gemm.run(of(torch_gemm.FAMILIES), timer, out_of_time, "compile" in options)
     lengths = [int(x) for x in options.get("lengths", "1024,2048,4096,8192,16384").split(",")]
     hand = hand_attention(options["hand"]) if "hand" in options else None
     groups = {}

@@ -37,14 +37,89 @@ def fp8(m, n, k, row_wise):
                 lambda: a.float() @ b.float().t() * scales[0] * scales[1], 6e-3, 2 * m * n * k)
 
 
+def matmul(m, n, k, dtype, out_dtype, limit, peers):
+    """`peers`: from A and B to what PyTorch calls."""
+    whole = dtype == torch.int8
+    a, b = (torch.randint(-127, 128, (rows, k), device="cuda", dtype=dtype) if whole else normal(rows, k, dtype=dtype) for rows in (m, n))
+    out = torch.full((m, n), -1, device="cuda", dtype=out_dtype) if whole else poisoned(m, n, dtype=out_dtype)
+    return Case([a, b, out], peers(a, b), lambda: a.double() @ b.double().t() if whole else a.float() @ b.float().t(), limit, 2 * m * n * k)
+
+
+def tf32(m, n, k):
+    def with_tf32(a, b):
+        def call():
+            torch.backends.cuda.matmul.allow_tf32 = True
+            out = torch.mm(a, b.t())
+            torch.backends.cuda.matmul.allow_tf32 = False
+            return out
+
+        return {"torch.mm, allow_tf32": call}
+
+    return matmul(m, n, k, torch.float32, torch.float32, 2e-3, with_tf32)
+
+
+def int8(m, n, k):
+    return matmul(m, n, k, torch.int8, torch.int32, 1e-12, lambda a, b: {"torch._int_mm": lambda: torch._int_mm(a, b.t())})
+
+
+def skinny(m, n, k):
+    return matmul(m, n, k, BF16, BF16, 4e-3, lambda a, b: {"torch.mm": lambda: torch.mm(a, b.t())})
+
+
+def compiled(function):
+    """The function by torch.compile, if asked for: it takes seconds."""
+    return {"torch.compile": torch.compile(function)} if COMPILE else {}
+
+
+def bias_gelu(m, n, k):
+    a, b, bias = normal(m, k, dtype=BF16), normal(n, k, dtype=BF16) / math.sqrt(k), normal(n, dtype=BF16)
+
+    def eager(a, b, bias):
+        return functional.gelu(functional.linear(a, b, bias), approximate="tanh")
+
+    peers = {"eager PyTorch": eager, **compiled(eager)}
+    return Case([a, b, bias, poisoned(m, n, dtype=BF16)], {label: lambda f=f: f(a, b, bias) for label, f in peers.items()},
+                lambda: eager(a.float(), b.float(), bias.float()), 6e-3, 2 * m * n * k)
+
+
+def swiglu(m, n, k):
+    a, gate, up = normal(m, k, dtype=BF16), *(normal(n, k, dtype=BF16) / math.sqrt(k) for _ in range(2))
+
+    def eager(a, gate, up):
+        return functional.silu(a @ gate.t()) * (a @ up.t())
+
+    peers = {"eager PyTorch": eager, **compiled(eager)}
+    return Case([a, gate, up, poisoned(m, n, dtype=BF16)], {label: lambda f=f: f(a, gate, up) for label, f in peers.items()},
+                lambda: eager(a.float(), gate.float(), up.float()), 8e-3, 4 * m * n * k)
+
+
+def batched(batch, m, n, k):
+    a, b = normal(batch, m, k, dtype=HALF), normal(batch, n, k, dtype=HALF)
+    return Case([a, b, poisoned(batch, m, n, dtype=HALF)], {"torch.bmm": lambda: torch.bmm(a, b.transpose(1, 2))},
+                lambda: torch.bmm(a.float(), b.float().transpose(1, 2)), 1e-3, 2 * batch * m * n * k)
+
+
+COMPILE = False
 FAMILIES = {
     "fp8": lambda m, n, k: fp8(m, n, k, False),
     "fp8_rowwise": lambda m, n, k: fp8(m, n, k, True),
+    "tf32": tf32,
+    "int8": int8,
+    "bias_gelu": bias_gelu,
+    "swiglu": swiglu,
+    "batched": batched,
+    "skinny": skinny,
 }
 # By the rows of the performance table.
 ROWS = {
     "fp8": [("25", 4096, 7168, 2048), ("24", 8192, 8192, 8192)],
     "fp8_rowwise": [("26", 4096, 4096, 7168)],
+    "tf32": [("16", 4096, 4096, 4096)],
+    "int8": [("17", 4096, 4096, 4096)],
+    "bias_gelu": [("14", 4096, 16384, 4096)],
+    "swiglu": [("15", 4096, 14336, 4096)],
+    "batched": [("18", 8, 1024, 1024, 1024)],
+    "skinny": [("21", 16, 8192, 8192), ("21-64", 64, 8192, 8192), ("20", 64, 7168, 16384)],
 }
 
 
@@ -81,8 +156,10 @@ def measure(family, identity, sizes, kernels, timer):
             peer_tflops=round(case.flops / milliseconds * 1e-9, 1), **clocks)
 
 
-def run(libraries, timer, out_of_time):
+def run(libraries, timer, out_of_time, compile_peers=False):
     """`libraries`: FAMILY:CONFIG -> where."""
+    global COMPILE
+    COMPILE = compile_peers
     torch.backends.cuda.matmul.allow_tf32 = False  # references
     groups = {}
     for name, where in libraries.items():
