@@ -130,15 +130,19 @@ void Ranges::enter(const Launch &launch) {
     refine(var, Interval{0, extent.hi == Interval::infinity ? extent.hi : extent.hi - 1});
     addFact(poly(launch.grid[d]) - poly(var) - 1);
   }
-  for (unsigned d = 0; d < 3; ++d)
+  bool isLinear = launch.threads[1] == 1 && launch.threads[2] == 1;
+  for (unsigned d = 0; d < 3; ++d) {
+    // Extra threads follow along the first dimension.
+    std::int64_t extra = d == 0 && isLinear ? launch.extraThreads : 0;
     if (launch.threadVars[d])
-      refine(launch.threadVars[d], Interval{0, launch.threads[d] - 1});
+      refine(launch.threadVars[d], Interval{0, launch.threads[d] + extra - 1});
+  }
   linearThread.clear();
   if (launch.tid) {
     refine(launch.tid, Interval{0, launch.threadCount() + launch.extraThreads - 1});
     linearThread.push_back(launch.tid);
   }
-  if (launch.threadVars[0] && launch.threads[1] == 1 && launch.threads[2] == 1)
+  if (launch.threadVars[0] && isLinear)
     linearThread.push_back(launch.threadVars[0]);
 }
 

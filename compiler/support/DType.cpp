@@ -97,7 +97,9 @@ std::uint64_t nanPattern(DType dtype) {
   unsigned e = dtype.exponentBits(), m = dtype.mantissaBits();
   std::uint64_t all = (std::uint64_t{1} << (e + m)) - 1;
   switch (dtype.encoding()) {
-  case FloatEncoding::Ieee: // quiet NaN
+  case FloatEncoding::Ieee: // quiet NaN; of 8 bits all ones, as GPUs write it
+    if (dtype.bits() <= 8)
+      return all;
     return (all - ((std::uint64_t{1} << m) - 1)) | (std::uint64_t{1} << (m - 1));
   case FloatEncoding::Fnuz:
     return std::uint64_t{1} << (e + m);

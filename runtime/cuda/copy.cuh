@@ -1,6 +1,7 @@
 // Moves of up to 16 bytes as one access of a thread.
 #pragma once
 
+#ifndef TLC_EMULATE // there emulate/device/copy.h stands for it
 #include "base.cuh"
 
 namespace tlc {
@@ -71,3 +72,4 @@ template <class T, int N> TLC_DEVICE void store_vec(T *to, const vec<T, N> &valu
 
 //@ end
 } // namespace tlc
+#endif

@@ -22,9 +22,8 @@ template <int Exponent, int Mantissa, specials Specials> struct small_float {
     largest = has_infinity                     ? (((1u << Exponent) - 1) << Mantissa) - 1
               : Specials == specials::nan_only ? (1u << (Exponent + Mantissa)) - 2
                                                : (1u << (Exponent + Mantissa)) - 1,
-    nan = has_infinity ? (((1u << Exponent) - 1) << Mantissa) | 1u << (Mantissa - 1)
-          : is_fnuz    ? 1u << (Exponent + Mantissa)
-                       : (1u << (Exponent + Mantissa)) - 1 // without NaNs: the largest value
+    // All ones, as GPUs write it; without NaNs that is the largest value.
+    nan = is_fnuz ? 1u << (Exponent + Mantissa) : (1u << (Exponent + Mantissa)) - 1
   };
 };
 

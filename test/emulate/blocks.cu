@@ -3,6 +3,8 @@
 
 #include "faults.h"
 
+#include <utility>
+
 namespace {
 
 enum Sum {
@@ -177,6 +179,19 @@ template <int Fault> bool exchange() {
   return start(lanes<Fault>, {1, 32, 512}, upload(x), y) && download(y, 128) == x;
 }
 
+/// 40 places that race, of which a report lists 30.
+template <size_t... I>
+__global__ void __launch_bounds__(64) race_often(float *out, std::index_sequence<I...>) {
+  const float value = float(threadIdx.x);
+  ((out[I] = value), ...); // mark: often
+}
+bool raceOften() {
+  start(race_often<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
+                   29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39>,
+        {1, 64}, reserve<float>(40), std::make_index_sequence<40>());
+  return true;
+}
+
 } // namespace
 
 void addBlocks(std::vector<Case> &cases) {
@@ -206,6 +221,7 @@ void addBlocks(std::vector<Case> &cases) {
       {"warps: half a warp arrives", twoWarps<halfWarp>, "divergence,deadlock", "full,free"},
       {"votes", blockVotes<0>, "", ""},
       {"votes: a false assumption", blockVotes<1>, "assumption", "assume"},
+      {"often", raceOften, "race", "often"},
       {"lanes", exchange<lanesClean>, "", ""},
       {"lanes: no syncwarp", exchange<noSyncwarp>, "race,uninitialised", "use"},
       {"lanes: misaligned vector", exchange<misalignedVector>, "misaligned", "copy"},

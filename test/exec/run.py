@@ -11,12 +11,12 @@ import concurrent.futures
 import os
 import pathlib
 import random
-import re
 import subprocess
 import sys
 import time
 
 import differ
+from schedules import persistent, stores
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "test" / "exec"
@@ -35,16 +35,6 @@ class Program:
 def sample(name, *files, runs=((),), schedule=None, suffix=""):
     folder = SAMPLES / name
     return Program(name + suffix, [folder / f for f in ("kernel.tl", *files)], folder / "main.cpp", runs, schedule=schedule)
-
-
-def persistent(schedule):
-    """Every launch walks over tiles."""
-    return re.sub(r"^(launch .*{)$", r"\1\n  persistent yes", re.sub(r"^ *persistent .*\n", "", schedule, flags=re.M), flags=re.M)
-
-
-def stores(word):
-    """Every accumulator is stored by way of shared memory (staged), or from registers (direct)."""
-    return lambda schedule: re.sub(r"^( *store \S+) [^/\n]*", rf"\1 {word} ", schedule, flags=re.M)
 
 
 def own(name, target=None):

@@ -219,6 +219,14 @@ static void append_report(FILE *file, const Report &r, const std::map<u32, Place
   }
 }
 
+/// What stands for those beyond `shown`: an error if one of them is.
+static Report unlisted(const std::vector<const Report *> &fresh, size_t shown) {
+  Report r{"more", format("%zu findings of this launch are not listed", fresh.size() - shown), "",
+           true};
+  for (size_t i = shown; i < fresh.size(); ++i)
+    r.warning = r.warning && fresh[i]->warning;
+  return r;
+}
 void flush_reports(u32 kernel) {
   static size_t printed = 0;
   std::vector<const Report *> fresh;
@@ -237,6 +245,8 @@ void flush_reports(u32 kernel) {
   if (FILE *file = name && *name ? std::fopen(name, "a") : nullptr) {
     for (size_t i = 0; i < shown; ++i)
       append_report(file, *fresh[i], places);
+    if (fresh.size() > shown)
+      append_report(file, unlisted(fresh, shown), places);
     std::fclose(file);
     return;
   }

@@ -9,14 +9,6 @@ template <int Pending> TLC_DEVICE void wgmma_wait(::emu::Site emu_site = {}) {
 template <int N, class T> TLC_DEVICE void wgmma_pin(T *d TLC_AT) {
   ::emu::wgmma_pin(d, N * sizeof(T) TLC_HERE);
 }
-TLC_DEVICE uint64_t wgmma_descriptor(const void *tile, int leading_bytes, int stride_bytes,
-                                     int swizzle) {
-  const uint64_t mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return uint64_t((shared_address(tile) & 0x3ffff) >> 4) |
-         uint64_t((leading_bytes >> 4) & 0x3fff) << 16 |
-         uint64_t((stride_bytes >> 4) & 0x3fff) << 32 | mode << 62;
-}
-
 // 16-bit operands may be contiguous along m or n; of the others the templates have no parameter.
 #define EMU_TRANSPOSABLE(N, K, a, b, c, C)                                                         \
   template <int TransA, int TransB>                                                                \

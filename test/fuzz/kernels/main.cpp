@@ -1,5 +1,6 @@
 // fuzz_kernels [FIRST COUNT [TARGET]]: random kernels through the whole pipeline; the interpreter
 // says whether they still compute the same. A failing seed prints its kernel.
+// fuzz_kernels --print SEED: only the kernel, its sizes in the first line (emulated.py runs it).
 #include "Generate.h"
 
 #include "interpret/Compare.h"
@@ -57,6 +58,14 @@ Outcome tryTarget(const ir::Function &original, const Target &target,
 } // namespace
 
 int main(int argc, char **argv) {
+  if (argc == 3 && std::string(argv[1]) == "--print") {
+    fuzz::RandomKernel kernel = fuzz::generate(std::strtoull(argv[2], nullptr, 10));
+    std::printf("# sizes:");
+    for (std::size_t i = 0; i < kernel.dims.size(); ++i)
+      std::printf(" %c=%lld", "MNK"[i], static_cast<long long>(kernel.dims[i]));
+    std::printf("\n%s", kernel.text.c_str());
+    return 0;
+  }
   std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
   std::uint64_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20;
   std::vector<const Target *> targets;

@@ -92,6 +92,54 @@ TEST_CASE("narrow floats convert as the table of types says") {
       [](std::uint64_t p) { return to_float(float4_e2m1{std::uint8_t(p)}); });
 }
 
+TEST_CASE("8-bit floats: what is no number, too large, or ends at the largest") {
+  // As the conversion instructions of sm_89 and later write them, of which every bit counts.
+  struct Case {
+    float x;
+    int e4m3, e5m2, e5m2Infinite;
+  };
+  const float step = std::ldexp(1.0f, -8); // just beyond a tie
+  for (const Case &c : {Case{NAN, 0x7f, 0x7f, 0x7f},
+                        {-NAN, 0x7f, 0x7f, 0x7f},
+                        {INFINITY, 0x7e, 0x7b, 0x7c},
+                        {-INFINITY, 0xfe, 0xfb, 0xfc},
+                        {3.4e38f, 0x7e, 0x7b, 0x7c},
+                        {-3.4e38f, 0xfe, 0xfb, 0xfc},
+                        {448.0f, 0x7e, 0x5f, 0x5f},
+                        {463.9f, 0x7e, 0x5f, 0x5f},
+                        {464.0f, 0x7e, 0x5f, 0x5f},
+                        {480.0f, 0x7e, 0x60, 0x60},
+                        {-480.0f, 0xfe, 0xe0, 0xe0},
+                        {57344.0f, 0x7e, 0x7b, 0x7b},
+                        {61439.0f, 0x7e, 0x7b, 0x7b},
+                        {61440.0f, 0x7e, 0x7b, 0x7c}, // a tie: the even one is infinite
+                        {-61440.0f, 0xfe, 0xfb, 0xfc},
+                        {61440.0f + step, 0x7e, 0x7b, 0x7c},
+                        {65536.0f, 0x7e, 0x7b, 0x7c},
+                        {0.0f, 0x00, 0x00, 0x00},
+                        {-0.0f, 0x80, 0x80, 0x80},
+                        {std::ldexp(1.0f, -9), 0x01, 0x18, 0x18},  // the smallest e4m3
+                        {std::ldexp(1.0f, -10), 0x00, 0x14, 0x14}, // half of it: to even
+                        {std::ldexp(1.5f, -10), 0x01, 0x16, 0x16},
+                        {std::ldexp(1.0f, -16), 0x00, 0x01, 0x01}, // the smallest e5m2
+                        {std::ldexp(1.0f, -17), 0x00, 0x00, 0x00},
+                        {std::ldexp(-1.5f, -17), 0x80, 0x81, 0x81}}) {
+    INFO(c.x);
+    CHECK(int(to_float8_e4m3(c.x).bits) == c.e4m3);
+    CHECK(int(to_float8_e5m2(c.x).bits) == c.e5m2);
+    CHECK(int(to_float8_e5m2_infinite(c.x).bits) == c.e5m2Infinite);
+    CHECK(int(encodeFloat(DType(Scalar::Float8E4M3FN), c.x, true)) == c.e4m3);
+    CHECK(int(encodeFloat(DType(Scalar::Float8E5M2), c.x, true)) == c.e5m2);
+    CHECK(int(encodeFloat(DType(Scalar::Float8E5M2), c.x, false)) == c.e5m2Infinite);
+  }
+  for (int pattern : {0x7d, 0x7e, 0x7f, 0xfd, 0xfe, 0xff})
+    CHECK(std::isnan(to_float(float8_e5m2{std::uint8_t(pattern)})));
+  for (int pattern : {0x7f, 0xff})
+    CHECK(std::isnan(to_float(float8_e4m3{std::uint8_t(pattern)})));
+  CHECK(to_float(float8_e5m2{0x7c}) == INFINITY);
+  CHECK(to_float(float8_e5m2{0xfc}) == -INFINITY);
+}
+
 TEST_CASE("doubles are rounded to narrow floats once") {
   std::mt19937_64 random(11);
   for (int i = 0; i < 100000; ++i) {

@@ -1,20 +1,12 @@
 #include "Generate.h"
-
-#include <algorithm>
+#include "Writer.h"
 
 namespace tlc::fuzz {
 namespace {
 
-struct Tile {
-  std::string name, dtype;
-  bool isShared = false;
-  std::vector<std::int64_t> shape;
-  bool isFloat() const { return dtype[0] != 'i'; }
-};
-
-class Generator {
+class Generator : Writer {
 public:
-  explicit Generator(std::uint64_t seed) : state(seed * 0x9e3779b97f4a7c15u + 77) {}
+  explicit Generator(std::uint64_t seed) : Writer(seed) {}
 
   RandomKernel run() {
     RandomKernel kernel;
@@ -36,7 +28,7 @@ public:
     kernel.text = "func @fuzz(%A: global " + inputType + "[%M, %K] readonly, %B: global " +
                   inputType +
                   "[%K, %N] readonly, %C: global f32[%M, %N], %D: global f32[%M] out, %E: global "
-                  "i32[8] out) dims(%M, %N, %K) {\n  launch grid((%N + " +
+                  "i32[8]) dims(%M, %N, %K) {\n  launch grid((%N + " +
                   std::to_string(columns - 1) + ") // " + std::to_string(columns) + ", (%M + " +
                   std::to_string(rows - 1) + ") // " + std::to_string(rows) + ") threads(" +
                   std::to_string(threads) + ") blocks(%bx, %by) thread_vars(%tx) tid(%tid) {\n" +
@@ -45,39 +37,6 @@ public:
   }
 
 private:
-  std::uint64_t next() {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return state >> 33;
-  }
-  std::int64_t below(std::int64_t n) {
-    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n));
-  }
-  bool chance(int percent) { return below(100) < percent; }
-  template <class T> T pick(std::vector<T> list) {
-    return list[static_cast<std::size_t>(below(static_cast<std::int64_t>(list.size())))];
-  }
-  std::int64_t pick(std::initializer_list<std::int64_t> list) {
-    return pick(std::vector<std::int64_t>(list));
-  }
-  std::string name(const std::string &hint) { return "%" + hint + std::to_string(++counter); }
-  void line(std::string &out, const std::string &text) {
-    out += std::string(indent, ' ') + text + "\n";
-  }
-  static std::string num(std::int64_t n) { return std::to_string(n); }
-  static std::string shapeText(const Tile &t) {
-    std::string text;
-    for (std::int64_t extent : t.shape)
-      text += (text.empty() ? "" : ", ") + num(extent);
-    return text;
-  }
-
-  Tile alloc(std::string &out, const std::string &hint, const std::string &dtype, bool isShared,
-             std::vector<std::int64_t> shape) {
-    Tile t{name(hint), dtype, isShared, std::move(shape)};
-    line(out, "alloc " + t.name + ": " + (isShared ? "shared " : "fragment ") + dtype + "[" +
-                  shapeText(t) + "]");
-    return t;
-  }
   std::string literal(const Tile &t) {
     return t.isFloat() ? pick(std::vector<std::string>{"0.0", "0.5", "-0.25"}) : num(below(5));
   }
@@ -407,8 +366,6 @@ private:
     line(out, "}");
   }
 
-  std::uint64_t state;
-  unsigned indent = 0, counter = 0;
   std::int64_t threads = 0, rows = 0, columns = 0, depth = 0;
   std::string inputType;
   std::vector<Tile> tiles;
@@ -416,6 +373,6 @@ private:
 
 } // namespace
 
-RandomKernel generate(std::uint64_t seed) { return Generator(seed).run(); }
+RandomKernel generateTiles(std::uint64_t seed) { return Generator(seed).run(); }
 
 } // namespace tlc::fuzz

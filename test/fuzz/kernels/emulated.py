@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Random kernels, compiled and executed: on the CPU, and as emitted GPU text on the emulator, in several forms of their schedule.
+
+  emulated.py --tlc PATH --fuzz PATH [--first 1] [--count 8 | --minutes 60] [--forms 2] [--targets sm80,sm90] [--reduce] [SEED...]
+
+`tlc run --compare` holds each result against the interpreter's; the emulator reports races, missing waits and the like. The program
+is run again with asynchronous work done at other times, which must change no bit. A failure prints its kernel and the command that
+repeats it; --reduce makes the kernel as small as it gets while it fails in the same way.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path.insert(0, str(ROOT / "test" / "exec"))
+import schedules
+
+FORMS = {
+    "planned": None,
+    "as-written": "as-written",
+    "persistent": schedules.persistent,
+    "one-role": schedules.specialized("no"),
+    "producers": schedules.specialized("yes"),
+    "staged": schedules.stores("staged"),
+    "direct": schedules.stores("direct"),
+    "two-stages": schedules.stages(2),
+    "four-stages": schedules.stages(4),
+}
+TARGETS = ["sm75", "sm80", "sm89", "sm90", "cpu"]
+# What asks for what a target or a kernel cannot do is refused with a diagnostic, which is right.
+SAME, REFUSED = "same", "refused"
+
+
+def call(command, settings=None, limit=300):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("EMU_")} | (settings or {})
+    try:
+        done = subprocess.run([str(c) for c in command], env=environment, text=True, errors="replace", timeout=limit,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+    except subprocess.TimeoutExpired:
+        return 124, "does not end"
+
+
+def sizes_of(kernel):
+    return re.search(r"^# sizes: (.*)$", kernel, re.M)[1].split()
+
+
+def signature(text):
+    """What a failure is, without where: two kernels that fail alike are one fault."""
+    errors = re.findall(r"^(?:error\[?|emu: error|.*(?:differs|internal error)).*", text, re.M)
+    return re.sub(r"0x[0-9a-f]+|\d+|[\w./-]+\.tlir\S*", "#", errors[0] if errors else text[:200])
+
+
+class Trial:
+    """One kernel in one form for one target."""
+
+    def __init__(self, options, folder, target, form):
+        self.options, self.folder, self.target, self.form = options, folder, target, form
+        self.settings = {"TLC_EMULATE_CACHE": str(options.cache)}
+
+    def schedule(self):
+        form = FORMS[self.form]
+        if form is None or isinstance(form, str):
+            return [f"--schedule={form}"] if form else []
+        code, text = call([self.options.tlc, "report", self.folder / "kernel.tlir", f"--target={self.target}", "-Wno-all"])
+        if code:
+            return None
+        (self.folder / "kernel.schedule").write_text(form(text))
+        return [f"--schedule={self.folder / 'kernel.schedule'}"]
+
+    def command(self, flags):
+        emulate = [] if self.target == "cpu" else ["--emulate"]
+        return [self.options.tlc, "run", self.folder / "kernel.tlir", f"--target={self.target}", *emulate, *self.sizes, *flags,
+                "-Wno-all", "--compare", "--tolerance=0.02", f"--keep={self.folder / 'run'}"]
+
+    def run(self, kernel):
+        """SAME, REFUSED, or what went wrong."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "kernel.tlir").write_text(kernel)
+        self.sizes = sizes_of(kernel)
+        flags = self.schedule()
+        if flags is None:
+            return REFUSED
+        code, text = call(self.command(flags), self.settings)
+        if code == 1 and not re.search(r"TL62\d\d", text):
+            return REFUSED
+        if code or "differs" in text:
+            return f"exit status {code}\n{text}"
+        return SAME if self.target == "cpu" else self.again()
+
+    def again(self):
+        """With asynchronous work done at other times: the same bits, and no report."""
+        run = self.folder / "run"
+        outputs = {p: p.read_bytes() for p in run.glob("*.out")}
+        for mode in ("late", "random"):
+            settings = {"EMU_MODE": mode, "EMU_SEED": str(self.options.first)}
+            code, text = call([run / "run", run], settings)
+            if code or "emu: " in text:
+                return f"EMU_MODE={mode}: exit status {code}\n{text}"
+            for path, before in outputs.items():
+                if path.read_bytes() != before:
+                    return f"EMU_MODE={mode}: other bits in {path.name}\n"
+        return SAME
+
+
+def block_end(lines, at):
+    """The line behind the statement at `at`, with what stands in its braces."""
+    depth, end = 0, at
+    while True:
+        depth += lines[end].count("{") - lines[end].count("}")
+        end += 1
+        if depth <= 0 or end == len(lines):
+            return end
+
+
+def smaller(kernel):
+    """Kernels with a statement less, a block opened, fewer rounds, or a smaller size."""
+    lines = kernel.split("\n")
+    for at in range(3, len(lines)):
+        if lines[at].strip() in ("", "}") or lines[at].strip().startswith("} else"):
+            continue
+        end = block_end(lines, at)
+        yield "\n".join(lines[:at] + lines[end:])
+        if end > at + 1 and not any(l.strip().startswith("} else") for l in lines[at:end]):
+            yield "\n".join(lines[:at] + lines[at + 1:end - 1] + lines[end:])
+        if lines[at].strip().startswith("let ") or " if(" in lines[at]:
+            yield "\n".join(lines[:at] + [re.sub(r" if\(.*", "", lines[at])] + lines[at + 1:])
+    for name, value in re.findall(r"(\w)=(\d+)", lines[0]):
+        for less in {int(value) // 2, int(value) // 16 * 16} - {int(value), 0}:
+            yield re.sub(rf"\b{name}={value}\b", f"{name}={less}", lines[0]) + kernel[len(lines[0]):]
+    yield re.sub(r" (unroll|policy\(\w+\)|pipelined)( stages\(\d+\))?", "", kernel)
+
+
+def is_meant(options, folder, kernel):
+    """The kernel itself is defined: the interpreter finds nothing wrong with it."""
+    path = folder / "smaller.tlir"
+    path.write_text(kernel)
+    return call([options.tlc, "run", path, "--target=interpret", *sizes_of(kernel)])[0] == 0
+
+
+def reduce(trial, kernel, failure, seconds=300):
+    wanted, ends = signature(failure), time.monotonic() + seconds
+    changed = True
+    while changed and time.monotonic() < ends:
+        changed = False
+        for candidate in smaller(kernel):
+            if candidate == kernel or time.monotonic() > ends or not is_meant(trial.options, trial.folder, candidate):
+                continue
+            found = trial.run(candidate)
+            if found not in (SAME, REFUSED) and signature(found) == wanted:
+                kernel, failure, changed = candidate, found, True
+                break
+    return kernel, failure
+
+
+def try_seed(options, seed):
+    code, kernel = call([options.fuzz, "--print", seed])
+    results, choice = [], random.Random(seed)
+    pairs = [(t, f) for t in options.targets for f in (FORMS if t != "cpu" else ["planned"])]
+    for target, form in choice.sample(pairs, min(options.forms, len(pairs))):
+        folder = options.work / f"{seed}-{target}-{form}"
+        trial = Trial(options, folder, target, form)
+        found = trial.run(kernel)
+        if found in (SAME, REFUSED):
+            call(["rm", "-rf", folder])
+        results.append((seed, target, form, trial, kernel, found))
+    return results
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tlc", type=pathlib.Path, default=ROOT / "build" / "bin" / "tlc")
+    parser.add_argument("--fuzz", type=pathlib.Path, default=ROOT / "build" / "bin" / "fuzz_kernels")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "test-fuzz")
+    parser.add_argument("--cache", type=pathlib.Path, help="where the emulator's library is kept")
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--count", type=int, default=8)
+    parser.add_argument("--minutes", type=float, help="goes on for so long, instead of --count")
+    parser.add_argument("--forms", type=int, default=3, help="pairs of target and form for each kernel")
+    parser.add_argument("--targets", type=lambda s: s.split(","), default=TARGETS)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--reduce", action="store_true")
+    parser.add_argument("seeds", type=int, nargs="*")
+    options = parser.parse_args()
+    options.tlc, options.fuzz, options.work = (p.resolve() for p in (options.tlc, options.fuzz, options.work))
+    options.cache = (options.cache or options.work / "cache").resolve()
+    ends = time.monotonic() + 60 * options.minutes if options.minutes else None
+    seeds = iter(options.seeds or (range(options.first, 1 << 40) if ends else range(options.first, options.first + options.count)))
+    counts, known = {SAME: 0, REFUSED: 0, "wrong": 0}, set()
+    kernels = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        waiting = set()
+        while True:
+            while len(waiting) < options.jobs and (ends is None or time.monotonic() < ends):
+                seed = next(seeds, None)
+                if seed is None:
+                    break
+                waiting.add(pool.submit(try_seed, options, seed))
+                kernels += 1
+            if not waiting:
+                break
+            done, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+            for seed, target, form, trial, kernel, found in (r for d in done for r in d.result()):
+                counts[found if found in counts else "wrong"] += 1
+                if found in (SAME, REFUSED):
+                    continue
+                what = (target, signature(found))
+                print(f"seed {seed}, {target}, {form}: {found[-3000:]}")
+                if options.reduce and what not in known:
+                    kernel, found = reduce(trial, kernel, found)
+                    print(f"reduced, {found[-1500:]}")
+                if what not in known:
+                    print(kernel)
+                known.add(what)
+                (trial.folder / "kernel.tlir").write_text(kernel)
+                print("again:", *trial.command(trial.schedule() or []), flush=True)
+    print(f"{kernels} kernels: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
+    return 1 if counts["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
