@@ -115,11 +115,14 @@ StorePlan planned(const CopyStmt &copy, const FragmentHomes &homes, const Tensor
     plan.reason = "no cost is known";
     return plan;
   }
-  if (costs.staged < worthwhile * costs.direct)
+  // A warpgroup's threads have no registers left for the addresses of many narrow accesses.
+  bool fits = home->atom->kind != AtomKind::WarpGroup || piece * bits == 128;
+  if (fits && costs.staged < worthwhile * costs.direct)
     plan.way = StoreWay::Staged;
   plan.reason = std::to_string(costs.width * bits / 8) + "-byte stores from registers take " +
                 slots(costs.direct) + " slots, " + std::to_string(piece * bits / 8) +
-                "-byte ones by way of shared memory " + slots(costs.staged);
+                "-byte ones by way of shared memory " + slots(costs.staged) +
+                (fits ? "" : ", but registers");
   return plan;
 }
 
