@@ -7,6 +7,10 @@
 //   launch main grid(select(%K % 8 == 0, g0, 0), g1) { assume %K % 8 == 0 ; ... }
 //   launch main_unaligned grid(select(%K % 8 == 0, 0, g0), g1) { ... }
 //
+// Where the target has tensor maps, and products wait for what is loaded, there is a third one for
+// launches whose tiles are loaded from aligned rows and only the others' are not (odd widths of a
+// result): main_unaligned_stores.
+//
 // Tensors of a T.tma_copy, which the hardware cannot do elsewhere, get no other kernel: the
 // launcher refuses rows that lie elsewhere.
 //
@@ -57,19 +61,34 @@ public:
   }
   void assume(const Constraint &constraint) { ranges.assume(constraint.condition); }
 
-  /// The facts that would let the launch's global accesses be 16 bytes wide; null if all are known
-  /// or none is wanted.
-  Expr condition(Launch &launch) {
+  /// The facts that would let global accesses of the launch be 16 bytes wide; each null if it is
+  /// known or nobody wants it.
+  struct Facts {
+    Expr loads; ///< for copies to shared memory
+    Expr rest;  ///< for everything, as far as it does not follow from that
+  };
+  Facts facts(Launch &launch) {
+    Facts facts;
     divisors.clear();
+    walk(launch.body, [&](Stmt &stmt) {
+      auto *copy = dynCast<CopyStmt>(&stmt);
+      if (copy && copy->target.buffer->storage()->scope == Scope::Shared)
+        want(*copy->source.buffer);
+      return true;
+    });
+    auto loads = divisors;
+    facts.loads = all(loads);
     walk(launch.body, [&](Stmt &stmt) {
       if (isa<CopyStmt>(stmt) || isa<MapStmt>(stmt) || isa<AtomicTileStmt>(stmt))
         forEachUseInside(stmt);
       return true;
     });
-    Expr all;
-    for (auto &[id, wanted] : divisors)
-      all = logicalAnd(all, equals(floorMod(wanted.pitch, wanted.divisor), 0));
-    return all;
+    std::erase_if(divisors, [&](const auto &wanted) {
+      auto known = loads.find(wanted.first);
+      return known != loads.end() && known->second.divisor >= wanted.second.divisor;
+    });
+    facts.rest = all(divisors);
+    return facts;
   }
 
 private:
@@ -78,6 +97,13 @@ private:
     std::int64_t divisor = 1;
     std::string text; ///< for people
   };
+
+  static Expr all(const std::map<std::uint32_t, Wanted> &divisors) {
+    Expr all;
+    for (auto &[id, wanted] : divisors)
+      all = logicalAnd(all, equals(floorMod(wanted.pitch, wanted.divisor), 0));
+    return all;
+  }
 
   void forEachUseInside(Stmt &stmt) {
     forEachUse(stmt, [&](const BufferUse &use) { want(*use.buffer); });
@@ -133,10 +159,26 @@ std::unique_ptr<Launch> copyOf(Function &function, const Launch &launch) {
   return copy;
 }
 
-void guardGrid(Launch &launch, Expr condition) {
+/// The launch is there for calls of which `condition` holds, and makes use of `known`, which
+/// follows from it.
+void specialize(Launch &launch, Expr condition, Expr known) {
   Expr &extent = launch.grid.front();
   Context &context = extent.context();
   extent = context.select(condition, extent, context.integer(extent.dtype(), 0));
+  if (!known)
+    return;
+  auto fact = std::make_unique<AssumeStmt>(launch.range);
+  fact->condition = known;
+  launch.body.insert(launch.body.begin(), std::move(fact));
+}
+
+bool multiplies(const Launch &launch) {
+  bool found = false;
+  walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+    found |= isa<GemmStmt>(stmt);
+    return !found;
+  });
+  return found;
 }
 
 } // namespace
@@ -153,20 +195,24 @@ void alignedVariants(Function &function, PassContext &context) {
         function.constraints.push_back(std::move(constraint));
       }
   for (auto &launch : function.launches) {
-    Expr aligned = alignment.condition(*launch);
-    if (aligned) {
-      std::unique_ptr<Launch> other = copyOf(function, *launch);
-      other->name += "_unaligned";
-      guardGrid(*other, logicalNot(aligned));
-      guardGrid(*launch, aligned);
-      auto fact = std::make_unique<AssumeStmt>(launch->range);
-      fact->condition = aligned;
-      launch->body.insert(launch->body.begin(), std::move(fact));
-      launches.push_back(std::move(launch));
-      launches.push_back(std::move(other));
-    } else {
-      launches.push_back(std::move(launch));
+    auto [loads, rest] = alignment.facts(*launch);
+    bool apart = loads && rest && context.target.has(Feature::Tma) && multiplies(*launch);
+    Expr aligned = loads && rest ? logicalAnd(loads, rest) : loads ? loads : rest;
+    std::unique_ptr<Launch> storing, other;
+    if (apart) {
+      storing = copyOf(function, *launch);
+      storing->name += "_unaligned_stores";
+      specialize(*storing, logicalAnd(loads, logicalNot(rest)), loads);
     }
+    if (aligned) {
+      other = copyOf(function, *launch);
+      other->name += "_unaligned";
+      specialize(*other, logicalNot(apart ? loads : aligned), {});
+      specialize(*launch, aligned, aligned);
+    }
+    for (auto *made : {&launch, &storing, &other})
+      if (*made)
+        launches.push_back(std::move(*made));
   }
   function.launches = std::move(launches);
 }
