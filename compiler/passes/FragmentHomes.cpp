@@ -2,19 +2,22 @@
 
 #include "ir/Walk.h"
 
+#include <algorithm>
+
 namespace tlc::passes {
 
 using namespace ir;
 
-std::optional<Layout> FragmentHome::columns(Index columns) const {
+std::optional<FragmentHome> FragmentHome::columns(Index columns) const {
   Index all = layout.outputs.back().size;
   if (columns == all)
-    return layout;
+    return *this;
   if (grid.warpsN != 1 || columns % atom->n || all % columns)
     return std::nullopt;
-  GemmGrid part = grid;
-  part.perN = columns / atom->n;
-  return accumulatorLayout(*atom, part);
+  FragmentHome part{atom, grid, {}};
+  part.grid.perN = columns / atom->n;
+  part.layout = accumulatorLayout(*atom, part.grid);
+  return part;
 }
 
 FragmentHomes::FragmentHomes(Launch &launch, const Target &target) : target(target) {
@@ -50,12 +53,15 @@ void FragmentHomes::made(const GemmStmt &gemm, Index threads) {
                     FragmentHome{gemm.atom, grid, accumulatorLayout(*gemm.atom, grid)});
 }
 
+/// `to` is the tile of `from`, or its first columns.
 void FragmentHomes::passOn(const Buffer &from, const Buffer &to) {
   const FragmentHome *home = of(&from);
-  if (home && to.scope == Scope::Fragment && from.constantShape() == to.constantShape()) {
-    FragmentHome same = *home;
-    homes.try_emplace(&to, std::move(same));
-  }
+  auto whole = from.constantShape(), part = to.constantShape();
+  if (!home || to.scope != Scope::Fragment || !whole || !part || part->size() != whole->size() ||
+      !std::equal(part->begin(), part->end() - 1, whole->begin()))
+    return;
+  if (auto same = home->columns(part->back()))
+    homes.try_emplace(&to, std::move(*same));
 }
 
 void FragmentHomes::passedOn(const CopyStmt &copy) {

@@ -17,7 +17,7 @@ struct FragmentHome {
 
   /// The first `columns` of the tile as they lie, if all threads hold some of each run of that many
   /// columns, at the same registers from its first on; none otherwise. The whole tile always has.
-  std::optional<Layout> columns(Index columns) const;
+  std::optional<FragmentHome> columns(Index columns) const;
 };
 
 class FragmentHomes {

@@ -14,12 +14,13 @@
 // What a block sets up once is then set up once a multiprocessor, and with producer warps of their
 // own the loads of the next tile run while this one is stored. Block numbers are those that the
 // grid had, so a grid that is empty stays empty. The plan says which launches want it; n is
-// `min_blocks`, or 1. Numbers of tiles are counted in 64 bits where 32 may not suffice.
+// `min_blocks`, or 1. Tiles are counted in 64 bits where 32 may not suffice: dividing is expensive.
 //
 // Why here: after bounds, whose proofs are about the grid as it was, and before the passes that
 // part producers from consumers, which take the loop along.
 #include "passes/Persist.h"
 
+#include "analysis/Addresses.h"
 #include "analysis/Ranges.h"
 #include "ir/Builder.h"
 #include "ir/Walk.h"
@@ -44,6 +45,9 @@ Expr multiprocessors(Function &function) {
   return constant.var;
 }
 
+/// 2^29 tiles of so many bytes fill 8 TiB, which no memory has.
+constexpr std::int64_t largeTile = 1 << 14;
+
 class Persister {
 public:
   Persister(Function &function, Launch &launch, const LaunchPlan &plan)
@@ -63,8 +67,7 @@ public:
     Block body;
     Builder builder(function, body);
     builder.range = launch.range;
-    Expr step = builder.let("workers", workers);
-    atLeastOne(builder, step);
+    Expr step = builder.let("workers", atLeastOne(workers));
     auto &loop = builder.add<ForStmt>();
     loop.var = context.var("round", dtype);
     loop.lo = context.integer(dtype, 0);
@@ -73,7 +76,7 @@ public:
     builder.in(loop.body, [&] {
       constexpr const char *names[] = {"columns", "rows", "planes"};
       for (std::size_t d = 0; d < extents.size(); ++d)
-        extents[d] = builder.let(names[d], extents[d]);
+        extents[d] = builder.let(names[d], atLeastOne(extents[d]));
       place(builder, builder.let("tile", counted(worker) + loop.var * step));
       for (StmtPtr &stmt : launch.body)
         builder.add(std::move(stmt));
@@ -91,8 +94,36 @@ private:
     Expr product = context.integer(Scalar::Int64, 1);
     for (Expr extent : launch.grid)
       product = product * context.cast(Scalar::Int64, extent);
-    bool narrow = ranges.interval(product).hi <= std::numeric_limits<std::int32_t>::max() / 2;
+    bool narrow = ranges.interval(product).hi <= std::numeric_limits<std::int32_t>::max() / 2 ||
+                  storedBytes() >= largeTile;
     dtype = narrow ? Scalar::Int32 : Scalar::Int64;
+  }
+  /// Bytes that each tile fills of a tensor, side by side with the others.
+  std::int64_t storedBytes() const {
+    analysis::Ranges ranges(function);
+    ranges.enter(launch);
+    std::int64_t most = 0;
+    analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
+      const auto *copy = dynCast<CopyStmt>(&stmt);
+      auto tile = copy && copy->target.buffer->storage()->scope == Scope::Global
+                      ? copy->target.constantTileExtents()
+                      : std::nullopt;
+      if (!tile)
+        return true;
+      std::vector<Expr> used;
+      for (Expr offset : copy->target.offsets)
+        collectVars(analysis::expandLets(offset, ranges), used);
+      bool apart = std::all_of(launch.blockVars.begin(), launch.blockVars.end(), [&](Expr var) {
+        return std::find(used.begin(), used.end(), var) != used.end();
+      });
+      std::int64_t count = 1;
+      for (std::int64_t extent : *tile)
+        count *= extent;
+      if (apart)
+        most = std::max(most, storageBytes(copy->target.buffer->dtype, count));
+      return true;
+    });
+    return most;
   }
   Expr counted(Expr e) const { return context.cast(dtype, e); }
 
@@ -133,16 +164,12 @@ private:
     Expr panel = context.integer(dtype, launch.raster.panel);
     Expr first = builder.let("first", floorDiv(tile, panel * fast) * panel);
     Expr inside = builder.let("inside", floorMod(tile, panel * fast));
-    Expr height = builder.let("height", minimum(slow - first, panel));
-    atLeastOne(builder, height);
+    Expr height = builder.let("height", atLeastOne(minimum(slow - first, panel)));
     return {floorDiv(inside, height), first + floorMod(inside, height)};
   }
 
-  /// A divisor, of which no proof knows that the grid is not empty.
-  void atLeastOne(Builder &builder, Expr value) const {
-    auto &fact = builder.add<AssumeStmt>();
-    fact.condition = lessEqual(context.integer(dtype, 1), value);
-  }
+  /// A divisor. It is less only where there are no tiles, but positive numbers are divided faster.
+  Expr atLeastOne(Expr value) const { return maximum(value, context.integer(dtype, 1)); }
 
   Function &function;
   Context &context;

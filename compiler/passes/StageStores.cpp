@@ -249,7 +249,7 @@ private:
       store->target = columnsOf(copy.target, c, columns);
       store->copyKind = CopyKind::Tma;
       store->async = true;
-      store->layout = home.columns(columns);
+      store->layout = home.columns(columns)->layout;
       builder.add(std::move(store));
     }
     return out;

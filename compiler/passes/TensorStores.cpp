@@ -183,7 +183,7 @@ std::string TensorStore::unfit(Index columns, const Target &target,
       panel = row / bytes;
       break;
     }
-  auto boxes = warpBoxes(*slice, panel, target.limits.warp);
+  auto boxes = warpBoxes(slice->layout, panel, target.limits.warp);
   if (!boxes || boxes->rows % swizzleRows)
     return "its warps do not hold blocks of whole rows";
   return "";
