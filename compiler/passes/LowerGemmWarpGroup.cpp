@@ -4,7 +4,7 @@
 //     =>
 //   call warp_uniform(%tid // 128) result(%warpgroup)                  once, in front of all loops
 //   call wgmma_descriptor(&%A_s[%warpgroup * 4096], 16, 1024, 128) result(%A_desc); the same for B
-//   fence wgmma
+//   call wgmma_pin<64>(%C_l) ; fence wgmma
 //   for %k in 0 .. 4 unroll {
 //     wgmma_m64n128k16_f16_f16_f32_ss<0, 1>(%C_l, %A_desc + (%v * 512 + %k * 2), %B_desc + …, true)
 //   }
@@ -59,12 +59,17 @@ public:
     else
       tileA = describe(Side::A);
     tileB = describe(Side::B);
+    std::vector<Accumulators> runs = accumulators();
+    // What came before must not slip behind the fence. (Where products are on their way, nobody
+    // touches their sums.)
+    if (!g.gemm.async && (!g.gemm.clear || g.gemm.clear.isFalse()))
+      for (const Accumulators &run : runs)
+        pinAccumulators(g.b, run);
     g.b.add<FenceStmt>().what = FenceKind::Wgmma;
     unrolledLoop(g.b, "k", g.grid.perK, [&](Expr k) {
       unrolledLoop(g.b, "i", g.grid.perM, [&](Expr i) { multiply(k, i); });
     });
     AsyncStmt &group = g.b.commit(AsyncKind::Wgmma);
-    std::vector<Accumulators> runs = accumulators();
     if (g.gemm.async) {
       code.groups.push_back({&group, std::move(runs)});
       return;

@@ -94,11 +94,12 @@ void ThreadFold::exchange(Buffer &acc, Index results, const Layout &held, Expr w
     Expr offset = offsetExpr(place, std::vector<Expr>{r, threads.index}) + which * size;
     return Element{&scratch, {offset}, {}, true};
   };
-  // Everybody writes other elements, which the number of the op tells insert-sync.
+  // Everybody writes other elements in each round, which the number of the op tells insert-sync.
   std::uint32_t op = ++b.function.lastOp;
   b.unrolled("r", results, [&](Expr r) {
     b.store(at(r, part), b.load("s", registerElement(acc, r)), guard).op = op;
   });
+  b.block().back()->op = op;
   b.unrolled("r", results, [&](Expr r) {
     Element mine = registerElement(acc, r);
     Expr total;

@@ -108,6 +108,7 @@ PROGRAMS = [
     sample("splitk_gemm"),
     sample("dequant_gemm"),
     sample("flash_attention"),
+    sample("mla_decode"),
     sample("gemm", "eager.tl", suffix="-persistent", schedule=persistent, runs=[tuple(map(str, s)) for s in (*GEMMS, (700, 260, 40))]),
     sample("gemm", "eager.tl", suffix="-direct", schedule=stores("direct"), runs=[tuple(map(str, GEMMS[2]))]),
     sample("splitk_gemm", suffix="-persistent", schedule=persistent),

@@ -77,6 +77,8 @@ FAMILIES = {
     "batched": ("gemm_family/batched.tl", "batched(batch, M, N, K, {tile})", [(256, 128, 256, 64, 4), (256, 128, 128, 64, 5)]),
     "skinny": ("gemm_family/skinny.tl", "skinny(M, N, K, {tile})", SKINNY_TILES),
 }
+# (heads, splits, block_N) of latent attention; see torch_decode.py.
+MLA = [(128, 1, 64), (128, 2, 64), (16, 2, 64), (16, 4, 64)]
 
 
 class Failed(Exception):
@@ -176,6 +178,12 @@ class Builder:
                                f"bench_{name} = {instantiation.format(tile=options)}", self.variants[variant])
         return {"job": "torch", "target": target, "name": f"{name}:{config}", "library": str(library), "symbol": "bench_" + name}
 
+    def mla(self, target, heads, splits, block_N, variant):
+        config = f"64x{block_N}" + (f"-{variant}" if variant else "")
+        library = self.library(self.work / target / f"mla-{heads}-{splits}-{config}", SAMPLES / "mla_decode/kernel.tl", target, "bench_mla",
+                               f"bench_mla = mla(batch, length, heads={heads}, splits={splits}, block_N={block_N})", self.variants[variant])
+        return {"job": "torch", "target": target, "name": f"mla:{heads}:{splits}:{config}", "library": str(library), "symbol": "bench_mla"}
+
     def tool(self, job, output, *command):
         output.parent.mkdir(parents=True, exist_ok=True)
         sources = [pathlib.Path(c) for c in command if str(c).endswith(".cu")]
@@ -205,6 +213,8 @@ class Builder:
                 for name, (_, _, tiles) in FAMILIES.items() if target == "sm90" else ():
                     for tile in chosen(tiles, variant) if wanted(name) else ():
                         yield self.family, target, name, tile, variant
+                for kernel in MLA if target == "sm90" and wanted("mla") else ():
+                    yield self.mla, target, *kernel, variant
             for kernel in MEMORY_BOUND:
                 if wanted(f"memory {kernel[0]}"):
                     yield self.memory_bound, target, *kernel

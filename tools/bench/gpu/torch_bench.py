@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times tlc's attention against PyTorch's FA2 and cuDNN backends and, if given, a hand-written kernel, checked against float64;
-the other kernels that are timed from Python are in torch_gemm.py and torch_memory.py. Prints one JSON object a row and peer.
+the other kernels that are timed from Python are in torch_gemm.py, torch_memory.py and torch_decode.py. Prints one JSON object a row and peer.
 
     torch_bench.py [seconds=S] [rounds=N] [lengths=L,L] [compile=1] [hand=LIBRARY] lib=NAME=PATH=SYMBOL ...
 
@@ -14,6 +14,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
+import torch_decode
 import torch_gemm
 import torch_memory
 from harness import Timer, distance, entry, row
@@ -140,6 +141,7 @@ def main(arguments):
 
     torch_memory.run(of(torch_memory.FAMILIES), timer, out_of_time)
     torch_gemm.run(of(torch_gemm.FAMILIES), timer, out_of_time, "compile" in options)
+    torch_decode.run(of(("mla",)), timer, out_of_time)
     lengths = [int(x) for x in options.get("lengths", "1024,2048,4096,8192,16384").split(",")]
     hand = hand_attention(options["hand"]) if "hand" in options else None
     groups = {}
