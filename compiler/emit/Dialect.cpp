@@ -17,7 +17,7 @@ constexpr MathSpelling runtime(std::string_view name) { return {name, true, ""};
 
 constexpr MathRow cudaMath[] = {
     {MathFn::Exp, {"expf"}, {"exp"}},
-    {MathFn::Exp2, {"exp2f"}, {"exp2"}},
+    {MathFn::Exp2, runtime("exp2"), {"exp2"}},
     {MathFn::Exp10, {"exp10f"}, {"exp10"}},
     {MathFn::Expm1, {"expm1f"}, {"expm1"}},
     {MathFn::Log, {"logf"}, {"log"}},

@@ -76,6 +76,23 @@ template <class Float> TLC_DEVICE Float fast_rcp(Float x) {
   }
 }
 
+//@ exp2
+// Of floats the hardware's instruction: within 2 ulp; what is smaller than 2^-126 becomes 0.
+template <class Float> TLC_DEVICE Float exp2(Float x) {
+  if constexpr (sizeof(Float) == 4) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    const float y = exp2f(x);
+    return y < 1.17549435e-38f ? 0.0f : y;
+#endif
+  } else {
+    return ::exp2(x);
+  }
+}
+
 //@ popcount
 template <class Word> TLC_DEVICE int popcount(Word x) {
   return sizeof(Word) == 8 ? __popcll(uint64_t(x)) : __popc(uint32_t(x));
