@@ -43,4 +43,16 @@ std::int64_t BarrierNumbers::of(const RoleStmt &role) {
   return entry->second = number;
 }
 
+std::optional<std::int64_t> BarrierNumbers::reserve(std::int64_t count) {
+  std::int64_t first = 1;
+  for (std::int64_t number = first; number < first + count; ++number)
+    if (used.count(number))
+      first = number + 1;
+  if (first + count > target.limits.namedBarriers)
+    return std::nullopt;
+  for (std::int64_t number = first; number < first + count; ++number)
+    used.insert(number);
+  return first;
+}
+
 } // namespace tlc::passes

@@ -6,6 +6,7 @@
 #include "target/Target.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -19,6 +20,9 @@ public:
 
   /// The number for the threads of a role of the launch. Reports if none is left.
   std::int64_t of(const ir::RoleStmt &role);
+
+  /// The first of `count` numbers in a row that nobody uses; nothing if there are none.
+  std::optional<std::int64_t> reserve(std::int64_t count);
 
 private:
   /// First thread of the block and their count.
