@@ -4,6 +4,7 @@
 #include "support/Check.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tlc::emit {
 
@@ -50,8 +51,7 @@ public:
       for (const CParam &p : unit.interface.params)
         if (p.kind == ParamKind::Size || p.kind == ParamKind::Stride)
           checkSize(p, body);
-      for (const Constraint &constraint : unit.variants[0].function->constraints)
-        checkConstraint(constraint, body);
+      checkConstraints(body);
       for (const CParam &p : unit.interface.params)
         if (p.kind == ParamKind::Tensor)
           checkTensor(p, body);
@@ -168,10 +168,25 @@ private:
                   to);
   }
 
-  void checkConstraint(const Constraint &constraint, TextWriter &to) {
+  /// Of all variants: passes add what the form they chose needs.
+  void checkConstraints(TextWriter &to) {
+    std::set<std::string> checked;
+    for (const Variant &variant : unit.variants) {
+      bind(*variant.function, "");
+      for (const Constraint &constraint : variant.function->constraints)
+        checkConstraint(constraint, checked, to);
+    }
+    bind(*unit.variants[0].function, "");
+  }
+
+  void checkConstraint(const Constraint &constraint, std::set<std::string> &checked,
+                       TextWriter &to) {
+    std::string condition = exprs.print(constraint.condition, Precedence::Primary);
+    if (!checked.insert(condition).second)
+      return;
     std::string said =
         constraint.text.empty() ? exprs.print(constraint.condition) : constraint.text;
-    to.line("if (!" + exprs.print(constraint.condition, Precedence::Primary) + ")");
+    writeWrapped(to, "if (!" + condition + ")");
     auto inner = to.indent();
     to.line("return " + exprs.runtimeName("fail") + "(TLC_ERR_SHAPE, " +
             quoted(asFormat(symbol + ": needs " + said)) + ");");

@@ -25,7 +25,7 @@ struct Site {
 class ChannelFinder {
 public:
   ChannelFinder(Function &function, Launch &launch, const Target &target, const LaunchPlan *plan)
-      : launch(launch), target(target) {
+      : launch(launch), target(target), planned(plan) {
     loops = plannedLoops(launch, plan);
     index(launch.body, nullptr);
     analysis::Ranges ranges(function);
@@ -176,6 +176,8 @@ private:
     channel.firstReader = first;
     channel.lastReader = last;
     channel.repeats = loop || inWhile(tile.writers.front());
+    if (channel.repeats && planned && planned->persistent.value_or(false))
+      channel.stages = planned->tileStages; // unless its loop says more
     for (const PlannedLoop &planned : loops)
       if (planned.loop == loop)
         channel.stages = std::max<std::int64_t>(1, planned.stages);
@@ -240,6 +242,31 @@ private:
           changed = true;
           break;
         }
+    if (plan.reason.empty())
+      takeFacts();
+  }
+
+  /// What is known about the producer's scalars is known there, too.
+  void takeFacts() {
+    for (auto &[stmt, site] : sites) {
+      const auto *fact = dynCast<AssumeStmt>(stmt);
+      if (!fact || (site.parent && !plan.control.count(site.parent)))
+        continue;
+      std::vector<Expr> vars;
+      collectVars(fact->condition, vars);
+      auto has = [&](Expr var) {
+        auto binder = binders.find(var.get());
+        return !isThreadIndex(var) &&
+               (binder == binders.end() || plan.control.count(binder->second));
+      };
+      if (std::all_of(vars.begin(), vars.end(), has))
+        plan.control.insert(fact);
+    }
+  }
+
+  bool isThreadIndex(Expr var) const {
+    return var == launch.tid ||
+           std::count(launch.threadVars.begin(), launch.threadVars.end(), var) > 0;
   }
 
   const Stmt *loopOf(const Stmt *stmt) const {
@@ -277,8 +304,7 @@ private:
     std::vector<Expr> vars;
     collectVars(e, vars);
     for (Expr var : vars) {
-      if (var == launch.tid || var == launch.threadVars[0] || var == launch.threadVars[1] ||
-          var == launch.threadVars[2]) {
+      if (isThreadIndex(var)) {
         plan.reason = "what is loaded depends on the thread";
         return;
       }
@@ -317,6 +343,7 @@ private:
 
   Launch &launch;
   const Target &target;
+  const LaunchPlan *planned;
   ChannelPlan plan;
   std::vector<PlannedLoop> loops;
   std::unordered_set<const Stmt *> byTma;

@@ -8,6 +8,6 @@
 namespace tlc::passes {
 
 /// Why the blocks of a launch cannot become iterations; empty if they can.
-std::string whyNotPersistent(const ir::Launch &launch);
+std::string whyNotPersistent(const ir::Function &function, const ir::Launch &launch);
 
 } // namespace tlc::passes

@@ -178,6 +178,10 @@ private:
     if (plan.cluster && (*plan.cluster)[0] * (*plan.cluster)[1] > 1)
       plan.persistent.reset(); // blocks of a cluster stay together
     take(given.persistent, plan.persistent, plan.persistentReason);
+    if (given.persistent) {
+      plan.fold = given.fold;
+      plan.tileStages = given.tileStages;
+    }
   }
 
   Function &function;

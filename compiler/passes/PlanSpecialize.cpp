@@ -1,5 +1,6 @@
 #include "passes/PlanSpecialize.h"
 
+#include "analysis/Monotone.h"
 #include "ir/Walk.h"
 #include "passes/Channels.h"
 #include "passes/Persist.h"
@@ -7,6 +8,7 @@
 #include "passes/Rewrite.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace tlc::passes {
 
@@ -16,6 +18,8 @@ namespace {
 
 /// Registers of a thread beside its accumulators: addresses, loop state, operands on their way.
 constexpr std::int64_t otherRegisters = 56;
+/// Of barriers, and what alignment leaves.
+constexpr std::int64_t barrierBytes = 1024;
 /// More stages than this hide no more latency.
 constexpr std::int64_t mostStages = 8;
 
@@ -79,10 +83,9 @@ void extendRings(Launch &launch, PassContext &pass, LaunchPlan &plan, const Chan
           for (const Buffer *tile : channel.tiles)
             each += bytesOf(*tile);
       }
-    constexpr std::int64_t barriers = 1024; // and what alignment leaves
     if (rings != 1 || each == 0)
       continue;
-    std::int64_t fitting = std::min((room - rest - barriers) / each, mostStages);
+    std::int64_t fitting = std::min((room - rest - barrierBytes) / each, mostStages);
     if (fitting <= loop.stages)
       continue;
     loop.reason = "shared memory has room for " + std::to_string(fitting) + " stages, " +
@@ -92,19 +95,91 @@ void extendRings(Launch &launch, PassContext &pass, LaunchPlan &plan, const Chan
   }
 }
 
-/// Products whose blocks fill a multiprocessor walk over tiles, so that the next tiles are loaded
-/// while this one is stored. Of several consumers only: they have all registers, so that no second
-/// block would fit anyway.
-void planPersistence(const Launch &launch, PassContext &pass, LaunchPlan &plan,
+/// Bytes of what is loaded once a tile, outside of loops.
+std::int64_t bytesOnce(const ChannelPlan &channels) {
+  std::int64_t sum = 0;
+  for (const Channel &channel : channels.channels)
+    if (!channel.repeats)
+      for (const Buffer *tile : channel.tiles)
+        sum += bytesOf(*tile);
+  return sum;
+}
+
+/// Whether the block has room for `more` bytes of shared memory, with the stages planned so far.
+bool hasRoom(Launch &launch, PassContext &pass, const LaunchPlan &plan, std::int64_t more) {
+  std::unordered_map<const Buffer *, std::int64_t> versions;
+  for (const PlannedLoop &planned : plannedLoops(launch, &plan))
+    walk(std::as_const(planned.loop->body), [&](const Stmt &stmt) {
+      if (const auto *copy = dynCast<CopyStmt>(&stmt))
+        versions[copy->target.buffer->storage()] = std::max<std::int64_t>(1, planned.stages);
+      return true;
+    });
+  std::int64_t sum = more;
+  walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+    const auto *alloc = dynCast<AllocStmt>(&stmt);
+    if (alloc && alloc->buffer->scope == Scope::Shared && !alloc->buffer->base) {
+      auto found = versions.find(alloc->buffer);
+      sum += bytesOf(*alloc->buffer) * (found == versions.end() ? 1 : found->second);
+    }
+    return true;
+  });
+  return sum + barrierBytes <= pass.target.limits.sharedPerBlockOptIn;
+}
+
+/// The grid dimensions along which `loop` runs longer or shorter; none: not known for one of them.
+using Directions = std::vector<analysis::Direction>;
+std::optional<Directions> tripDirections(Function &function, Launch &launch, const ForStmt &loop) {
+  std::optional<Directions> found;
+  analysis::Ranges ranges(function);
+  ranges.enter(launch);
+  analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
+    if (&stmt != &loop)
+      return !found;
+    found.emplace();
+    for (Expr block : launch.blockVars) {
+      auto direction = analysis::directionOf(loop.hi - loop.lo, block, ranges);
+      if (!direction) {
+        found.reset();
+        break;
+      }
+      found->push_back(*direction);
+    }
+    return false;
+  });
+  return found;
+}
+
+/// Blocks that fill a multiprocessor walk over tiles, so that the next tiles are loaded while this
+/// one is stored. Of several consumers only: they have all registers, so that no second block would
+/// fit anyway. Shares must be known beforehand: blocks of a grid go where there is room, tiles of a
+/// worker do not.
+void planPersistence(Function &function, Launch &launch, PassContext &pass, LaunchPlan &plan,
                      const ChannelPlan &channels) {
   const std::int64_t group = pass.target.limits.warp * pass.target.limits.warpsPerGroup;
-  bool products = std::all_of(channels.channels.begin(), channels.channels.end(),
-                              [](const Channel &c) { return c.repeats && onlyProduct(c); });
-  if (!products || plan.loops.size() != 1 || launch.threadCount() < 2 * group ||
-      !whyNotPersistent(launch).empty())
+  std::vector<PlannedLoop> loops = plannedLoops(launch, nullptr);
+  bool simple =
+      loops.size() == 1 && launch.threadCount() >= 2 * group &&
+      std::all_of(channels.channels.begin(), channels.channels.end(), [&](const Channel &channel) {
+        return !channel.repeats || channel.block == &loops[0].loop->body;
+      });
+  if (!simple || !whyNotPersistent(function, launch).empty())
+    return;
+  auto directions = tripDirections(function, launch, *loops[0].loop);
+  if (!directions)
+    return;
+  auto varies = [](analysis::Direction d) { return d != analysis::Direction::Constant; };
+  auto axis = std::find_if(directions->begin(), directions->end(), varies);
+  if (std::count_if(directions->begin(), directions->end(), varies) > 1)
     return;
   plan.persistent = true;
   plan.persistentReason = "the next tiles are loaded while this one is stored";
+  if (axis != directions->end()) {
+    plan.fold = Fold{static_cast<std::size_t>(axis - directions->begin()),
+                     *axis == analysis::Direction::Grows};
+    plan.persistentReason += "; a long one and a short one make a pair";
+  }
+  if (std::int64_t bytes = bytesOnce(channels); bytes && hasRoom(launch, pass, plan, bytes))
+    plan.tileStages = 2;
 }
 
 } // namespace
@@ -136,7 +211,7 @@ void planSpecialization(Function &function, Launch &launch, PassContext &pass, L
     copies += channel.copies.size();
   plan.specializeReason = "one thread issues all " + std::to_string(copies) + " tensor copies";
   extendRings(launch, pass, plan, channels);
-  planPersistence(launch, pass, plan, channels);
+  planPersistence(function, launch, pass, plan, channels);
 }
 
 } // namespace tlc::passes

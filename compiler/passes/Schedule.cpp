@@ -96,13 +96,35 @@ private:
     else if (what == "cluster" && parts.size() == 3 && number(parts[1]).value_or(0) > 0 &&
              number(parts[2]).value_or(0) > 0)
       launch.cluster = {*number(parts[1]), *number(parts[2])};
-    else if (what == "persistent" && parts.size() == 2 && yesOrNo(parts[1]))
-      launch.persistent = yesOrNo(parts[1]);
+    else if (what == "persistent")
+      readPersistent(parts, launch);
     else if (what == "specialize" && parts.size() == 2 && yesOrNo(parts[1]))
       launch.specialize = yesOrNo(parts[1]);
     else
       message = "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
-                "NAME ...`, `cluster M N`, `persistent yes|no`, `specialize yes|no` or `}`";
+                "NAME ...`, `cluster M N`, `persistent ...`, `specialize yes|no` or `}`";
+  }
+
+  void readPersistent(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
+    bool right = parts.size() >= 2 && yesOrNo(parts[1]);
+    if (right)
+      launch.persistent = yesOrNo(parts[1]);
+    for (std::size_t i = 2; i < parts.size() && right; i += 2) {
+      auto value = i + 1 < parts.size() ? number(parts[i + 1]) : std::nullopt;
+      right = *launch.persistent && value;
+      if (right && parts[i] == "stages" && *value > 0) {
+        launch.tileStages = *value;
+      } else if (right && parts[i] == "fold" && *value < 3 && i + 2 < parts.size() &&
+                 (parts[i + 2] == "grows" || parts[i + 2] == "shrinks")) {
+        launch.fold = Fold{static_cast<std::size_t>(*value), parts[i + 2] == "grows"};
+        ++i;
+      } else {
+        right = false;
+      }
+    }
+    if (!right)
+      message = "expected `persistent no` or `persistent yes`, the latter with `stages N` or `fold "
+                "DIMENSION grows|shrinks`";
   }
 
   void readRaster(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -188,6 +210,16 @@ std::string storeText(const StorePlan &store) {
   return text + comment(store.reason);
 }
 
+std::string persistentText(const LaunchPlan &launch) {
+  std::string text = answer(*launch.persistent);
+  if (*launch.persistent && launch.tileStages > 1)
+    text += " stages " + std::to_string(launch.tileStages);
+  if (*launch.persistent && launch.fold)
+    text +=
+        " fold " + std::to_string(launch.fold->axis) + (launch.fold->grows ? " grows" : " shrinks");
+  return text;
+}
+
 void printLines(const LaunchPlan &launch, TextWriter &out) {
   if (launch.raster)
     out.line("raster " + rasterText(*launch.raster) + comment(launch.rasterReason));
@@ -209,7 +241,7 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
     out.line("cluster " + std::to_string((*launch.cluster)[0]) + " " +
              std::to_string((*launch.cluster)[1]) + comment(launch.clusterReason));
   if (launch.persistent)
-    out.line("persistent " + answer(*launch.persistent) + comment(launch.persistentReason));
+    out.line("persistent " + persistentText(launch) + comment(launch.persistentReason));
   if (launch.specialize)
     out.line("specialize " + answer(*launch.specialize) + comment(launch.specializeReason));
 }

@@ -8,7 +8,11 @@
 //     store C staged                    // the n-th copy from a fragment to global memory; also
 //                                       // "direct", "tensor columns 64 buffers 2"
 //     cluster 2 1                       // blocks along the first and the second grid dimension
-//     persistent no                     // yes: as many blocks as fit, each walks over tiles
+//     persistent no                     // yes: as many blocks as fit, each walks over tiles;
+//                                       // `stages N`: what it loads once a tile lies N-fold in
+//                                       // shared memory; `fold D grows|shrinks`: tiles take the
+//                                       // longer (shorter) the larger grid index D, and go in
+//                                       pairs
 //     specialize no                     // yes: producer warps of their own load the tiles
 //   }
 //
@@ -62,6 +66,12 @@ struct StorePlan {
   std::int64_t stagingBytes = 0; ///< Tensor: shared memory of all buffers; not printed
 };
 
+/// The grid dimension along which tiles take ever longer, or ever shorter.
+struct Fold {
+  std::size_t axis = 0;
+  bool grows = true;
+};
+
 struct LaunchPlan {
   std::string kernel;               ///< the function; empty: whichever the schedule is given to
   std::string name;                 ///< launch.name, or the function's if that is empty
@@ -76,6 +86,8 @@ struct LaunchPlan {
   std::string clusterReason;
   /// None: nobody decided, which means no.
   std::optional<bool> persistent, specialize;
+  std::int64_t tileStages = 1; ///< if persistent: versions of what is loaded once a tile
+  std::optional<Fold> fold;    ///< if persistent: tiles of unequal length go in pairs
   std::string persistentReason, specializeReason;
 };
 

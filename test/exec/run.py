@@ -25,16 +25,16 @@ SAMPLES = ROOT / "samples"
 
 class Program:
     """A host program with its kernels; `runs` are its argument lists. `target`: the only one that it is about. `schedule` gives
-    the schedule's text another form."""
+    the schedule's text another form. `settings`: of the emulator."""
 
-    def __init__(self, name, kernels, host, runs=((),), flags=(), target=None, schedule=None):
+    def __init__(self, name, kernels, host, runs=((),), flags=(), target=None, schedule=None, settings=None):
         self.name, self.kernels, self.host, self.runs = name, kernels, host, runs
-        self.flags, self.target, self.schedule = flags, target, schedule
+        self.flags, self.target, self.schedule, self.settings = flags, target, schedule, settings or {}
 
 
-def sample(name, *files, runs=((),), schedule=None, suffix=""):
+def sample(name, *files, runs=((),), suffix="", **more):
     folder = SAMPLES / name
-    return Program(name + suffix, [folder / f for f in ("kernel.tl", *files)], folder / "main.cpp", runs, schedule=schedule)
+    return Program(name + suffix, [folder / f for f in ("kernel.tl", *files)], folder / "main.cpp", runs, **more)
 
 
 def own(name, target=None):
@@ -113,6 +113,9 @@ PROGRAMS = [
     sample("gemm", "eager.tl", suffix="-direct", schedule=stores("direct"), runs=[tuple(map(str, GEMMS[2]))]),
     sample("splitk_gemm", suffix="-persistent", schedule=persistent),
     sample("flash_attention", suffix="-persistent", schedule=persistent),
+    # Two and three consumers that take turns; each block has several tiles, of unequal length under the mask.
+    *(sample("flash_attention", suffix=f"-{groups}-consumers", target="sm90", settings={"EMU_SMS": sms},
+             flags=("-D", f"block_M={64 * groups}", "-D", f"threads={128 * groups}")) for groups, sms in ((2, "3"), (3, "2"))),
     own("pipelines"),
     own("products"),
     own("tiles"),
@@ -164,7 +167,7 @@ def check(program, options):
     seed = random.randrange(1, 1 << 30)
     for arguments in program.runs:
         for mode in ("early", "late", "random"):
-            settings = {"EMU_MODE": mode, "EMU_SEED": str(seed), "TLC_SAMPLE_SEED": str(seed)}
+            settings = program.settings | {"EMU_MODE": mode, "EMU_SEED": str(seed), "TLC_SAMPLE_SEED": str(seed)}
             code, text = call(["./run", *arguments], folder, settings)
             # A report may be a warning, which does not fail the launch; these programs have none.
             if code or "emu: " in text:

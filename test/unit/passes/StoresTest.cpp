@@ -347,11 +347,12 @@ TEST_CASE("what cannot be persistent") {
   CHECK_FALSE(alone.contains("multiprocessor_count"));
 }
 
-TEST_CASE("many tiles are counted in 64 bits") {
+TEST_CASE("tiles are counted with 32 bits, so the launcher refuses more") {
   std::string text = walker("%M, %M", "%bx, %by", "",
                             "    if %bx == %by {\n      store %B[%bx, %tid] = 1.0\n    }\n");
   TextKernel k(text);
   mustPersist(k, {"bounds", "plan", "persist"});
-  CHECK(k.all<ForStmt>().front()->var.dtype() == DType(Scalar::Int64));
+  CHECK(k.all<ForStmt>().front()->var.dtype() == DType(Scalar::Int32));
+  CHECK(k.contains("<= 1073741824, \"at most 2^30 tiles\""));
   k.checkSame({9}, {0});
 }
