@@ -68,6 +68,9 @@ private:
           if (std::find(part.begin(), part.end(), atom) == part.end() ||
               !divides(part, monomial, rest))
             continue;
+          // What an interval says too is taken into account where intervals decide.
+          if (rest.empty() && fact.terms.size() == 1 && ranges.interval(fact).lo >= 0)
+            continue;
           Poly cofactor(1);
           if (!rest.empty()) {
             cofactor.constant = 0;

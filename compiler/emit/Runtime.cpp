@@ -111,8 +111,6 @@ RuntimeLibrary::RuntimeLibrary(Family family) : family(family) {
     for (const RuntimeFile &file : runtimeFiles())
       if (file.name == name)
         addFile(file);
-  for (unsigned i = 0; i < all.size(); ++i)
-    findNeeds(i);
 }
 
 void RuntimeLibrary::addFile(const RuntimeFile &file) {
@@ -154,8 +152,8 @@ void RuntimeLibrary::addFile(const RuntimeFile &file) {
   }
 }
 
-void RuntimeLibrary::findNeeds(unsigned section) {
-  std::vector<unsigned> &needs = all[section].needs;
+std::vector<unsigned> RuntimeLibrary::needsOf(unsigned section) const {
+  std::vector<unsigned> needs;
   forEachWord(all[section].text, [&](std::string_view word) {
     auto found = index.find(word);
     const std::vector<std::string_view> &with = all[section].with;
@@ -166,6 +164,7 @@ void RuntimeLibrary::findNeeds(unsigned section) {
       return;
     needs.push_back(found->second);
   });
+  return needs;
 }
 
 bool RuntimeLibrary::has(std::string_view name) const {
@@ -173,6 +172,7 @@ bool RuntimeLibrary::has(std::string_view name) const {
 }
 
 void RuntimeUse::use(std::string_view name) {
+  closed.clear();
   auto found = library.index.find(name);
   if (found != library.index.end()) {
     used.insert(found->second);
@@ -191,18 +191,25 @@ void RuntimeUse::use(std::string_view name) {
   });
 }
 
-std::vector<bool> RuntimeUse::closure() const {
-  std::vector<bool> in(library.all.size());
+const std::vector<bool> &RuntimeUse::closure() const {
+  std::vector<bool> &in = closed;
+  if (!in.empty())
+    return in;
+  in.resize(library.all.size());
   for (unsigned number : used)
     in[number] = true;
+  std::vector<bool> followed(in.size());
   for (bool grew = true; grew;) {
     grew = false;
     // Needs point backwards, so one sweep from the end finds all.
-    for (std::size_t i = library.all.size(); i-- > 0;)
-      if (in[i])
-        for (unsigned need : library.all[i].needs)
-          in[need] = true;
-    for (std::size_t i = 0; i < library.all.size(); ++i) {
+    for (std::size_t i = in.size(); i-- > 0;) {
+      if (!in[i] || followed[i])
+        continue;
+      followed[i] = true;
+      for (unsigned need : library.needsOf(static_cast<unsigned>(i)))
+        in[need] = true;
+    }
+    for (std::size_t i = 0; i < in.size(); ++i) {
       const std::vector<std::string_view> &with = library.all[i].with;
       if (in[i] || with.empty())
         continue;
@@ -223,7 +230,7 @@ bool isMacro(const RuntimeSection &section) { return section.names[0].starts_wit
 
 template <typename Predicate> std::string RuntimeUse::textOf(Predicate &&wanted) const {
   std::string out;
-  std::vector<bool> in = closure();
+  const std::vector<bool> &in = closure();
   for (std::size_t i = 0; i < in.size(); ++i)
     if (in[i] && wanted(library.all[i]))
       out += withoutLocations(library.all[i].text) + "\n\n";
@@ -257,7 +264,7 @@ std::string RuntimeUse::sharedText() const {
 
 std::vector<std::string> RuntimeUse::includes() const {
   std::vector<std::string> out;
-  std::vector<bool> in = closure();
+  const std::vector<bool> &in = closure();
   for (std::size_t i = 0; i < in.size(); ++i)
     if (in[i])
       for (std::string_view name : library.all[i].includes)
@@ -268,7 +275,7 @@ std::vector<std::string> RuntimeUse::includes() const {
 
 std::vector<std::string> RuntimeUse::files() const {
   std::vector<std::string> out;
-  std::vector<bool> in = closure();
+  const std::vector<bool> &in = closure();
   for (std::size_t i = 0; i < in.size(); ++i)
     if (in[i] && (out.empty() || out.back() != library.all[i].file))
       out.emplace_back(library.all[i].file);

@@ -28,7 +28,6 @@ struct RuntimeSection {
   std::vector<std::string_view> names;    ///< what it defines; the first one names it
   std::vector<std::string_view> with;     ///< if not empty: pasted where all of these are
   std::string_view text;                  ///< without the marker line
-  std::vector<unsigned> needs;            ///< other sections of the library, by index
   std::vector<std::string_view> includes; ///< system headers of its file
 };
 
@@ -41,12 +40,13 @@ public:
   std::span<const RuntimeSection> sections() const { return all; }
   /// Also true of functions that are written when they are used (WgmmaText.h).
   bool has(std::string_view name) const;
+  /// Other sections that a section uses, by number; all stand before it. Reads the section's text.
+  std::vector<unsigned> needsOf(unsigned section) const;
 
 private:
   friend class RuntimeUse;
   explicit RuntimeLibrary(Family family);
   void addFile(const RuntimeFile &file);
-  void findNeeds(unsigned section);
 
   Family family;
   std::vector<RuntimeSection> all;
@@ -78,11 +78,12 @@ public:
   std::vector<std::string> files() const;
 
 private:
-  std::vector<bool> closure() const;
+  const std::vector<bool> &closure() const;
   template <typename Predicate> std::string textOf(Predicate &&wanted) const;
 
   const RuntimeLibrary &library;
   std::unordered_set<unsigned> used;
+  mutable std::vector<bool> closed; ///< what `closure` found; empty after another use
   std::map<std::string, std::string> products; ///< of warpgroups: name and text
 };
 

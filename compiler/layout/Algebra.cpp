@@ -171,10 +171,10 @@ struct Slot {
 bool addSlots(const Layout &l, const OutputAxis &o, Layout &out, std::vector<Slot> &slots) {
   if (o.base)
     return false;
-  std::vector<Term> terms = o.terms;
+  auto terms = o.terms;
   std::sort(terms.begin(), terms.end(), [](auto &a, auto &b) { return a.weight < b.weight; });
   out.inputs.push_back({o.name, {}});
-  std::vector<Index> &radices = out.inputs.back().radices;
+  auto &radices = out.inputs.back().radices;
   Index from = 1, end = 1; // the last slot spans [from, end)
   auto gap = [&](Index size) {
     if (size > 1)
@@ -358,7 +358,7 @@ std::optional<Layout> divide(const Layout &l, const Layout &atom) {
       return std::nullopt;
     o.size /= unit;
     o.base = (o.base - base) / unit;
-    std::erase_if(o.terms, [&](const Term &t) { return (t.digits & low) == t.digits; });
+    o.terms.eraseIf([&](const Term &t) { return (t.digits & low) == t.digits; });
     for (Term &t : o.terms) {
       if ((t.digits & low) || t.weight % unit)
         return std::nullopt;

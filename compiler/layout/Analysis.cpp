@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 namespace tlc {
@@ -87,7 +88,7 @@ private:
 
   std::vector<Coordinate> coordinates(const std::string &name) const {
     int axis = inputIndex(access, name);
-    const std::vector<Index> &radices = access.inputs[static_cast<std::size_t>(axis)].radices;
+    const auto &radices = access.inputs[static_cast<std::size_t>(axis)].radices;
     int low = std::countr_zero(digitsOf(access, axis));
     std::vector<Coordinate> all(1);
     all.reserve(static_cast<std::size_t>(access.input(name).size()));
@@ -300,22 +301,47 @@ AccessCost bankConflicts(const Layout &access, Index vector, Index elementBytes,
   return cost;
 }
 
+namespace {
+
+/// Adds what instructions with these addresses cost, in units of `unit` bytes.
+template <typename Addresses>
+void addUnits(AccessCost &cost, const Addresses &addresses, Index times, Index bytes, Index unit) {
+  cost.instructions += times;
+  llvm::SmallVector<Index, 64> starts(addresses), touched;
+  for (Index a : addresses)
+    for (Index b = a / unit; b <= (a + bytes - 1) / unit; ++b)
+      touched.push_back(b);
+  cost.wavefronts += times * distinct(touched);
+  cost.ideal += times * ((distinct(starts) * bytes + unit - 1) / unit);
+}
+
+std::vector<Index> lanesInOrder(Index warp) {
+  std::vector<Index> lanes(static_cast<std::size_t>(warp));
+  std::iota(lanes.begin(), lanes.end(), Index{0});
+  return lanes;
+}
+
+} // namespace
+
 AccessCost sectors(const Layout &access, Index vector, Index elementBytes, Index warp,
                    Index sectorBytes) {
-  std::vector<Index> lanes;
-  for (Index i = 0; i < warp; ++i)
-    lanes.push_back(i);
+  std::vector<Index> lanes = lanesInOrder(warp);
   AccessCost cost;
-  Index bytes = vector * elementBytes;
   Instructions(access, vector, elementBytes, lanes, sectorBytes)
       .forEachKind([&](const auto &addresses, Index times) {
-        cost.instructions += times;
-        llvm::SmallVector<Index, 64> starts(addresses), touched;
-        for (Index a : addresses)
-          for (Index b = a / sectorBytes; b <= (a + bytes - 1) / sectorBytes; ++b)
-            touched.push_back(b);
-        cost.wavefronts += times * distinct(touched);
-        cost.ideal += times * ((distinct(starts) * bytes + sectorBytes - 1) / sectorBytes);
+        addUnits(cost, addresses, times, vector * elementBytes, sectorBytes);
+      });
+  return cost;
+}
+
+GlobalCost globalCost(const Layout &access, Index vector, Index elementBytes, Index warp) {
+  constexpr Index sector = 32, line = 128;
+  std::vector<Index> lanes = lanesInOrder(warp);
+  GlobalCost cost;
+  Instructions(access, vector, elementBytes, lanes, line)
+      .forEachKind([&](const auto &addresses, Index times) {
+        addUnits(cost.sectors, addresses, times, vector * elementBytes, sector);
+        addUnits(cost.lines, addresses, times, vector * elementBytes, line);
       });
   return cost;
 }

@@ -37,5 +37,10 @@ AccessCost bankConflicts(const Layout &access, Index vector, Index elementBytes,
 /// lines).
 AccessCost sectors(const Layout &access, Index vector, Index elementBytes, Index warp = 32,
                    Index sectorBytes = 32);
+/// Sectors of 32 bytes and cache lines of 128, found together.
+struct GlobalCost {
+  AccessCost sectors, lines;
+};
+GlobalCost globalCost(const Layout &access, Index vector, Index elementBytes, Index warp = 32);
 
 } // namespace tlc

@@ -298,7 +298,7 @@ private:
 
   /// The three maps over (round, thread); digits are those of the destination.
   ShufflePlan write(Index elementBytes) const {
-    std::vector<InputAxis> inputs{{"round", source.input("reg").radices},
+    Few<InputAxis, 2> inputs{{"round", source.input("reg").radices},
                                   {"thread", source.input("thread").radices}};
     ShufflePlan plan{{inputs, {{"reg", source.output("reg").size, 0, {}}}},
                      {inputs, {{"thread", threads, 0, {}}}},

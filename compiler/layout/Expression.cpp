@@ -17,7 +17,7 @@ std::vector<Summand> summands(const Layout &layout, const OutputAxis &output) {
   auto follows = [&](int d) {
     return d + 1 < layout.digitCount() && layout.place(d).first == layout.place(d + 1).first;
   };
-  std::vector<Term> terms = output.terms;
+  auto terms = output.terms;
   auto take = [&](const Term &t) {
     auto at = std::find(terms.begin(), terms.end(), t);
     if (at == terms.end())

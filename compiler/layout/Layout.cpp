@@ -111,7 +111,7 @@ void fixToZero(Layout &l, DigitSet digits) {
     for (OutputAxis &o : l.outputs) {
       for (Term &t : o.terms)
         t.digits = close(t.digits & ~bit(d), d);
-      std::erase_if(o.terms, [&](Term &t) {
+      o.terms.eraseIf([&](Term &t) {
         if (t.digits == 0 && t.flip)
           o.base += t.weight;
         return t.digits == 0;
@@ -347,7 +347,7 @@ std::pair<int, Index> Layout::place(int digit) const {
 }
 
 bool Layout::cut(int axis, Index at) {
-  const std::vector<Index> &radices = inputs[static_cast<std::size_t>(axis)].radices;
+  const auto &radices = inputs[static_cast<std::size_t>(axis)].radices;
   Index p = 1;
   for (std::size_t i = 0; i < radices.size() && p < at; p *= radices[i], ++i)
     if (at < p * radices[i])
@@ -358,7 +358,7 @@ bool Layout::cut(int axis, Index at) {
 
 void Layout::normalize() {
   for (OutputAxis &o : outputs)
-    std::erase_if(o.terms, [&](Term &t) {
+    o.terms.eraseIf([&](Term &t) {
       if (t.digits == 0 && t.flip)
         o.base += t.weight;
       return t.digits == 0 || t.weight == 0;

@@ -22,6 +22,9 @@
 // malformed call.
 #pragma once
 
+#include <llvm/ADT/SmallVector.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -44,11 +47,27 @@ struct LayoutError : std::logic_error {
   using std::logic_error::logic_error;
 };
 
+/// A short list that lives in place: layouts are made and copied by the thousand.
+template <typename T, unsigned N> class Few : public llvm::SmallVector<T, N> {
+public:
+  using llvm::SmallVector<T, N>::SmallVector;
+  T &at(std::size_t i) { return const_cast<T &>(std::as_const(*this).at(i)); }
+  const T &at(std::size_t i) const {
+    if (i >= this->size())
+      throw LayoutError("no such axis or digit");
+    return (*this)[i];
+  }
+  template <typename Predicate> void eraseIf(Predicate &&predicate) {
+    this->erase(std::remove_if(this->begin(), this->end(), predicate), this->end());
+  }
+};
+
 /// An input axis: its digits' radices, least significant first.
 struct InputAxis {
   std::string name;
-  std::vector<Index> radices;
+  Few<Index, 8> radices;
   Index size() const;
+  bool operator==(const InputAxis &) const = default;
 };
 
 /// `weight * value`; the value is the digit in `digits`, or the XOR of the bits in `digits`, then
@@ -65,7 +84,8 @@ struct OutputAxis {
   std::string name;
   Index size = 1;
   Index base = 0;
-  std::vector<Term> terms;
+  Few<Term, 8> terms;
+  bool operator==(const OutputAxis &) const = default;
 };
 
 /// `radix` consecutive values of an input axis, worth `weight` each on output `output` (free if
@@ -77,8 +97,11 @@ struct Digit {
 };
 
 struct Layout {
-  std::vector<InputAxis> inputs;
-  std::vector<OutputAxis> outputs;
+  Few<InputAxis, 2> inputs;
+  Few<OutputAxis, 2> outputs;
+
+  /// The same form; `equal` (Algebra.h) compares functions.
+  bool operator==(const Layout &) const = default;
 
   /// From digit lists, e.g. the m16n8 accumulator:
   /// make({{"reg", {{2,"n"},{2,"m",8}}}, {"thread", {{4,"n",2},{8,"m"}}}}, {{"m",16},{"n",8}}).

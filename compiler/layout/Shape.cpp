@@ -187,7 +187,7 @@ Layout dropFree(const Layout &l, const std::string &axis) {
 
 Layout reduceOutput(const Layout &l, const std::string &axis, const std::string &reg) {
   Layout out = l;
-  std::erase_if(out.outputs, [&](auto &o) { return o.name == axis; });
+  out.outputs.eraseIf([&](auto &o) { return o.name == axis; });
   return dropFree(out, reg);
 }
 

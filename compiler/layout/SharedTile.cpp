@@ -314,7 +314,11 @@ SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBy
     }
     return *cost;
   };
+  std::vector<Layout> considered;
   auto consider = [&](const Layout &memory) { // true if nothing can be better
+    if (std::find(considered.begin(), considered.end(), memory) != considered.end())
+      return false;
+    considered.push_back(memory);
     Layout guarded = memory;
     for (auto &[name, size] : cover)
       guarded = extendInput(guarded, name, size);

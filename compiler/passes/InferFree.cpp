@@ -192,8 +192,7 @@ double globalSlots(const Target &target, const Layout &offset, Index vector, Ind
   auto first = sliceInput(offset, "reg", 0, vector);
   double touched = 0;
   if (first) {
-    AccessCost s = sectors(*first, vector, elementBytes, warp);
-    AccessCost lines = sectors(*first, vector, elementBytes, warp, 128);
+    auto [s, lines] = globalCost(*first, vector, elementBytes, warp);
     touched = static_cast<double>(s.wavefronts) * cost.globalSector +
               static_cast<double>(lines.wavefronts) * cost.globalLine;
     if (writes)

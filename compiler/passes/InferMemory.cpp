@@ -71,8 +71,15 @@ void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
       tileOf(buffer->storage()).plain = true;
 }
 
-std::optional<AccessCost> accessCost(const Layout &memory, const TileAccess &access, Index bytes,
-                                     const SharedMemory &machine) {
+/// What one access costs, and whether no memory could make it cheaper: accesses as wide as they may
+/// be, without conflicts.
+struct Judgement {
+  AccessCost cost;
+  bool perfect = false;
+};
+
+std::optional<Judgement> judge(const Layout &memory, const TileAccess &access, Index bytes,
+                               const SharedMemory &machine) {
   Layout extended = memory;
   for (const OutputAxis &o : access.fragment.outputs)
     if (extended.hasInput(o.name))
@@ -81,21 +88,37 @@ std::optional<AccessCost> accessCost(const Layout &memory, const TileAccess &acc
   if (!offsets)
     return std::nullopt;
   Index v = orderedWidth(*offsets, access.vectorLimit);
-  return bankConflicts(*offsets, v, bytes, machine);
+  Judgement judgement{bankConflicts(*offsets, v, bytes, machine)};
+  judgement.perfect = v == access.vectorLimit && judgement.cost.conflictFree();
+  return judgement;
 }
 
 /// Wavefronts and instructions of all accesses, weighted by how often they happen; none if one does
 /// not compose.
-std::optional<double> totalCost(const Layout &memory, const SharedTile &tile, Index bytes,
-                                const SharedMemory &machine) {
-  double total = 0;
-  for (const TileAccess &access : tile.accesses) {
-    auto cost = accessCost(memory, access, bytes, machine);
-    if (!cost)
+struct Total {
+  double cost = 0;
+  bool perfect = true; ///< each access is
+};
+
+std::optional<Total> sum(const SharedTile &tile,
+                         const std::vector<std::optional<Judgement>> &accesses) {
+  Total total;
+  for (std::size_t i = 0; i < accesses.size(); ++i) {
+    if (!accesses[i])
       return std::nullopt;
-    total += access.trips * static_cast<double>(cost->wavefronts + cost->instructions);
+    const AccessCost &cost = accesses[i]->cost;
+    total.cost += tile.accesses[i].trips * static_cast<double>(cost.wavefronts + cost.instructions);
+    total.perfect &= accesses[i]->perfect;
   }
   return total;
+}
+
+std::vector<std::optional<Judgement>> judgeAll(const Layout &memory, const SharedTile &tile,
+                                               Index bytes, const SharedMemory &machine) {
+  std::vector<std::optional<Judgement>> out;
+  for (const TileAccess &access : tile.accesses)
+    out.push_back(judge(memory, access, bytes, machine));
+  return out;
 }
 
 /// What is worth composing: an access of many points with a fragment that has one (a slice at a
@@ -152,14 +175,16 @@ void layoutTile(SharedTile &tile, const Target &target) {
     return;
   Index bytes = static_cast<Index>(bits) / 8;
   SharedMemory machine = target.sharedMemory();
-  auto plain = totalCost(rows, tile, bytes, machine);
+  auto inRows = judgeAll(rows, tile, bytes, machine);
+  std::optional<Total> best = sum(tile, inRows);
   // The two accesses with most to lose.
   std::vector<std::pair<double, const TileAccess *>> ranked;
-  for (const TileAccess &access : tile.accesses) {
-    auto cost = accessCost(rows, access, bytes, machine);
+  for (std::size_t i = 0; i < inRows.size(); ++i) {
+    const TileAccess &access = tile.accesses[i];
     if (canDerive(access.fragment))
-      ranked.emplace_back(cost ? access.trips * static_cast<double>(cost->wavefronts) : 1e30,
-                          &access);
+      ranked.emplace_back(
+          inRows[i] ? access.trips * static_cast<double>(inRows[i]->cost.wavefronts) : 1e30,
+          &access);
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](auto &a, auto &b) { return a.first > b.first; });
@@ -171,17 +196,18 @@ void layoutTile(SharedTile &tile, const Target &target) {
     pairs.emplace_back(&ranked[i].second->fragment, &first);
   if (pairs.empty())
     pairs.emplace_back(&first, &first);
-  std::optional<double> best = plain;
+  buffer.alignment = std::max<Index>(buffer.alignment, 128);
   for (auto [store, load] : pairs)
     for (Vectors vectors : {Vectors::AnyOrder, Vectors::InOrder}) {
+      if (best && best->perfect)
+        return;
       SharedPlan plan = deriveShared(*store, *load, bytes, machine, sizes, vectors);
-      auto cost = totalCost(plan.memory, tile, bytes, machine);
-      if (cost && (!best || *cost < *best)) {
-        best = cost;
+      auto total = sum(tile, judgeAll(plan.memory, tile, bytes, machine));
+      if (total && (!best || total->cost < best->cost)) {
+        best = total;
         buffer.layout = plan.memory;
       }
     }
-  buffer.alignment = std::max<Index>(buffer.alignment, 128);
 }
 
 } // namespace

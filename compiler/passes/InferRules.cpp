@@ -207,7 +207,7 @@ void Rules::reduce(ReduceStmt &s) {
   TLC_CHECK(tile.has_value(), "a reduction into a tile of unknown shape");
   IndexMap map = regionMap(s.target, *tile);
   Layout drop = Layout::identity(dimSizes(op.box));
-  std::vector<OutputAxis> outputs;
+  decltype(Layout::outputs) outputs;
   for (unsigned d = 0; d < op.box.size(); ++d) {
     if (d == s.axis && tile->size() == op.box.size())
       outputs.push_back({dimName(outputs.size()), 1, 0, {}});

@@ -235,7 +235,7 @@ std::optional<IndexMap> indexMap(std::span<const Expr> vars, std::span<const Ind
 IndexMap regionMap(const Region &region, std::span<const Index> tile) {
   IndexMap map;
   map.layout = Layout::identity(dimSizes(tile));
-  std::vector<OutputAxis> outputs;
+  decltype(Layout::outputs) outputs;
   std::size_t t = 0;
   for (unsigned d = 0; d < region.offsets.size(); ++d) {
     if (region.isDropped(d))

@@ -88,7 +88,7 @@ private:
     TLC_CHECK(map.has_value(), "the source of a reduction is not at home");
     source = std::move(*map);
     rest = schedule;
-    std::erase_if(rest.outputs, [&](const OutputAxis &o) { return o.name == dimName(*op.axis); });
+    rest.outputs.eraseIf([&](const OutputAxis &o) { return o.name == dimName(*op.axis); });
     Layout result = dropFree(rest, "reg");
     results = result.input("reg").size();
     auto groups = heldIn(result, rest);

@@ -46,7 +46,7 @@ TEST_CASE("sections of the runtime bring what they need and nothing later") {
   for (Family family : {Family::Cuda, Family::Cpu}) {
     const RuntimeLibrary &library = RuntimeLibrary::of(family);
     for (unsigned i = 0; i < library.sections().size(); ++i)
-      for (unsigned need : library.sections()[i].needs)
+      for (unsigned need : library.needsOf(i))
         CHECK(need < i);
     RuntimeUse use(library);
     use.use("min");

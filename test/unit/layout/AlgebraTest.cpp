@@ -56,7 +56,7 @@ TEST_CASE("compose") {
       int d = 0;
       std::vector<std::pair<int, Index>> ids;
       for (int a = 0; a < 2; ++a) {
-        std::vector<Term> terms = f.outputs[a].terms;
+        auto terms = f.outputs[a].terms;
         std::sort(terms.begin(), terms.end(), [](auto &p, auto &q) { return p.weight < q.weight; });
         for (const Term &t : terms) {
           Index r = std::has_single_bit(t.digits) ? f.radix(std::countr_zero(t.digits)) : 2;
