@@ -289,25 +289,13 @@ void StmtPrinter::message(const PrintStmt &stmt) {
       return "double(" + exprs.toFloat(dtype, text) + ")";
     return (dtype.isUInt() ? "uint64_t(" : "int64_t(") + text + ")";
   };
-  if (stmt.buffer) {
-    auto count = stmt.buffer->elementCount();
-    TLC_CHECK(count, "a printed buffer needs a constant size");
-    names.enter();
-    std::string i = names.fresh("i");
-    line("for (int " + i + " = 0; " + i + " < " + std::to_string(*count) + "; ++" + i + ")");
-    auto inner = out.indent();
-    std::string element = names.of(*stmt.buffer) + "[" + i + "]";
-    std::string value = stmt.buffer->dtype.isFloat()
-                            ? "double(" + exprs.toFloat(stmt.buffer->dtype, element) + ")"
-                            : "double(" + element + ")";
-    line(exprs.runtimeName("print_element") + "(" +
-         quoted(stmt.message.empty() ? stmt.buffer->name : stmt.message) + ", " + i + ", " + value +
-         ");");
-    names.leave();
-    return;
-  }
+  TLC_CHECK(!stmt.buffer, "lower-print should have left no buffer to print");
   if (!stmt.value)
     return line(exprs.runtimeName("print_text") + "(" + quoted(stmt.message) + ");");
+  if (stmt.index)
+    return line(exprs.runtimeName("print_element") + "(" + quoted(stmt.message) + ", " +
+                exprs.print(stmt.index) + ", " +
+                shown(stmt.value.dtype(), exprs.print(stmt.value)) + ");");
   std::string prefix = stmt.message.empty() ? "" : stmt.message + " ";
   line(exprs.runtimeName("print_value") + "(" + quoted(prefix) + ", " +
        shown(stmt.value.dtype(), exprs.print(stmt.value)) + ");");

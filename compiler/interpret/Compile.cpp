@@ -207,6 +207,7 @@ std::unique_ptr<Node> Compiler::print(const PrintStmt &s) {
   auto node = std::make_unique<PrintNode>();
   Expressions x(*this, *node);
   node->value = x.all(s.value);
+  node->index = x.all(s.index);
   if (s.value)
     node->dtype = s.value.dtype();
   node->hasBuffer = s.buffer != nullptr;

@@ -66,7 +66,7 @@ struct CallNode : Node {
 };
 
 struct PrintNode : Node {
-  Refs value;
+  Refs value, index;
   DType dtype;
   bool hasBuffer = false;
   std::uint32_t buffer = 0;

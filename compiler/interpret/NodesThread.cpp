@@ -4,6 +4,7 @@
 
 #include "ir/Fold.h"
 
+#include <algorithm>
 #include <cinttypes>
 
 namespace tlc::interpret {
@@ -202,7 +203,6 @@ std::string formatted(DType dtype, Value value) {
 void PrintNode::run(Group &group) {
   const auto &print = ir::cast<ir::PrintStmt>(*stmt);
   std::string &out = group.machine.result.printed;
-  std::uint32_t lane = group.lanes.active.front();
   if (hasBuffer) {
     const View &v = group.view(buffer);
     std::int64_t elements = 1;
@@ -213,10 +213,18 @@ void PrintNode::run(Group &group) {
              std::to_string(i) + "] = " + formatted(v.dtype, v.load(v.base + i * v.bits())) + "\n";
     return;
   }
-  std::string line = print.message;
-  for (std::size_t k = 0; k < value.size(); ++k)
-    line += (line.empty() ? "" : " ") + formatted(dtype, group.lanes.get(value[k], lane));
-  out += line + "\n";
+  std::vector<std::string> lines;
+  group.lanes.each([&](std::uint32_t lane) {
+    std::string &line = lines.emplace_back(print.message);
+    if (!index.empty())
+      line += "[" + std::to_string(group.lanes.get(index[0], lane).i) + "] =";
+    for (std::size_t k = 0; k < value.size(); ++k)
+      line += (line.empty() ? "" : " ") + formatted(dtype, group.lanes.get(value[k], lane));
+  });
+  bool same = std::all_of(lines.begin(), lines.end(),
+                          [&](const std::string &line) { return line == lines.front(); });
+  for (std::size_t i = 0; i < (same ? std::min<std::size_t>(1, lines.size()) : lines.size()); ++i)
+    out += lines[i] + "\n";
 }
 
 void AssertNode::run(Group &group) {

@@ -306,11 +306,13 @@ struct FenceStmt : StmtOf<StmtKind::Fence> {
 // ---- Debugging and facts
 // ------------------------------------------------------------------------------------------
 
-/// printf by one thread (value, message), or of a whole buffer.
+/// printf of a value or message, once if it is the same in all threads that get there; or of a
+/// whole buffer.
 struct PrintStmt : StmtOf<StmtKind::Print> {
   using StmtOf::StmtOf;
   std::string message;
   Expr value;               ///< null if a buffer or only a message
+  Expr index;               ///< the value is the element of this number of what `message` names
   Buffer *buffer = nullptr; ///< printed element by element
 };
 struct AssertStmt : StmtOf<StmtKind::Assert> {

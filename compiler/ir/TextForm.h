@@ -253,6 +253,7 @@ template <class IO> void describe(IO &io, PrintStmt &s) {
   io.string(s.message);
   io.options([&] {
     io.expression("value", s.value);
+    io.expression("index", s.index);
     io.bufferOption("buffer", s.buffer);
   });
 }

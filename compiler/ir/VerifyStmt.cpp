@@ -180,6 +180,7 @@ void verifyStmt(VerifyState &v, const Stmt &stmt) {
   case StmtKind::Print: {
     const auto &s = cast<PrintStmt>(stmt);
     v.optional(s.value, "the value");
+    v.optional(s.index, "the number of the element");
     if (s.buffer)
       v.buffer(s.buffer, "what is printed");
     return;

@@ -131,6 +131,7 @@ template <typename V> void visitFields(Stmt &stmt, V &v) {
   case StmtKind::Print: {
     auto &s = cast<PrintStmt>(stmt);
     v.expr(s.value);
+    v.expr(s.index);
     if (s.buffer)
       v.whole(s.buffer, Access::Read);
     break;

@@ -242,7 +242,9 @@ private:
         bool blockWide = barrier && (barrier->scope == BarrierScope::Block ||
                                      barrier->scope == BarrierScope::Cluster ||
                                      barrier->scope == BarrierScope::Grid);
-        if ((isTileOp(*stmt) && !analysis::isPerThreadTileOp(*stmt)) || blockWide) {
+        const auto *print = dynCast<PrintStmt>(stmt.get());
+        bool printsTile = print && print->buffer && print->buffer->scope == Scope::Fragment;
+        if ((isTileOp(*stmt) && !analysis::isPerThreadTileOp(*stmt)) || blockWide || printsTile) {
           pass.diagnostics.report(diag::CollectiveInDivergent, stmt->range, what(*stmt))
               .label(cause->range, cause->kind == StmtKind::If
                                        ? "the condition is not the same for all threads"

@@ -31,8 +31,13 @@ template <class T> TLC_DEVICE void print_value(const char *message, T value) {
 TLC_DEVICE void print_text(const char *message) { printf("%s\n", message); }
 
 //@ print_element
-TLC_DEVICE void print_element(const char *name, int64_t index, double value) {
-  printf("%s[%lld] = %g\n", name, (long long)index, value);
+template <class T> TLC_DEVICE void print_element(const char *name, int64_t index, T value) {
+  if constexpr (T(0.5) != T(0))
+    printf("%s[%lld] = %g\n", name, (long long)index, double(value));
+  else if constexpr (T(0) - T(1) > T(0))
+    printf("%s[%lld] = %llu\n", name, (long long)index, (unsigned long long)value);
+  else
+    printf("%s[%lld] = %lld\n", name, (long long)index, (long long)value);
 }
 
 //@ end

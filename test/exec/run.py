@@ -120,6 +120,7 @@ PROGRAMS = [
     own("products"),
     own("tiles"),
     own("threads"),
+    own("messages"),
     # The same runtime by its headers instead of pasted.
     Program("threads_included", [HERE / "kernels/threads.tl"], HERE / "threads.cpp", flags=("--runtime=include",)),
     Program("softmax_included", [SAMPLES / "softmax/kernel.tl"], SAMPLES / "softmax/main.cpp",
