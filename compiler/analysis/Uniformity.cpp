@@ -47,9 +47,7 @@ void Uniformity::noteRoles(const Block &block, const Stmt *role) {
 bool Uniformity::uniform(Expr e) const {
   if (!e)
     return true;
-  std::vector<Expr> used;
-  collectVars(e, used);
-  for (Expr var : used)
+  for (Expr var : variablesOf(e))
     if (vars.count(var.get()))
       return false;
   return true;

@@ -352,15 +352,6 @@ namespace {
 
 using Seen = llvm::SmallPtrSet<const ExprNode *, 16>;
 
-void collect(Expr e, std::vector<Expr> &vars, Seen &seen) {
-  if (e.isConstant() || !seen.insert(e.get()).second)
-    return;
-  if (e.isVar())
-    vars.push_back(e);
-  for (Expr operand : e->operands)
-    collect(operand, vars, seen);
-}
-
 /// A node is older than what was made of it.
 bool occurs(Expr variable, Expr e, Seen &seen) {
   if (e == variable)
@@ -402,18 +393,38 @@ Expr Substituter::operator()(Expr e) {
 
 Expr substitute(Expr e, const Substitution &map) { return map.empty() ? e : Substituter(map)(e); }
 
+const std::vector<Expr> &variablesOf(Expr e) {
+  static const std::vector<Expr> none;
+  if (!e || e.isConstant())
+    return none;
+  if (e->variables)
+    return *e->variables;
+  std::vector<Expr> found;
+  if (e.isVar())
+    found.push_back(e);
+  for (Expr operand : e->operands)
+    for (Expr var : variablesOf(operand))
+      if (std::find(found.begin(), found.end(), var) == found.end())
+        found.push_back(var);
+  e->variables = std::make_unique<const std::vector<Expr>>(std::move(found));
+  return *e->variables;
+}
+
 void collectVars(Expr e, std::vector<Expr> &vars) {
-  if (!e)
-    return;
-  Seen seen;
-  for (Expr known : vars)
-    seen.insert(known.get());
-  collect(e, vars, seen);
+  for (Expr var : variablesOf(e))
+    if (std::find(vars.begin(), vars.end(), var) == vars.end())
+      vars.push_back(var);
 }
 
 bool uses(Expr e, Expr variable) {
+  if (!e || !variable)
+    return false;
+  if (variable.isVar()) {
+    const std::vector<Expr> &vars = variablesOf(e);
+    return std::find(vars.begin(), vars.end(), variable) != vars.end();
+  }
   Seen seen;
-  return e && variable && occurs(variable, e, seen);
+  return occurs(variable, e, seen);
 }
 
 } // namespace tlc::ir

@@ -123,6 +123,8 @@ struct ExprNode {
   double real = 0;          ///< Float: the value, exactly representable in dtype
   std::string name;         ///< Var: a hint; printers make it unique
   llvm::SmallVector<Expr, 3> operands; ///< Select: condition, then, else
+  /// What variablesOf found; null as long as nobody asked.
+  mutable std::unique_ptr<const std::vector<Expr>> variables;
 
   UnaryOp unaryOp() const { return static_cast<UnaryOp>(op); }
   BinaryOp binaryOp() const { return static_cast<BinaryOp>(op); }
@@ -206,7 +208,9 @@ Expr substitute(Expr e, const Substitution &map);
 Expr rebuild(Expr e, std::span<const Expr> operands);
 /// Whether `variable` occurs in `e`.
 bool uses(Expr e, Expr variable);
-/// Calls `visit` on every distinct variable of `e`.
+/// Every variable of `e`, each once. Found once for each node, and kept.
+const std::vector<Expr> &variablesOf(Expr e);
+/// Adds those that are not in `vars` yet.
 void collectVars(Expr e, std::vector<Expr> &vars);
 
 /// `e` as constant + sum of coefficient * term, where terms are no sums or constant multiples.

@@ -40,9 +40,7 @@ void VerifyState::introduce(const Buffer *b) {
 bool VerifyState::expr(Expr e, const char *what) {
   if (!need(static_cast<bool>(e), [&] { return std::string(what) + " is missing"; }))
     return false;
-  std::vector<Expr> used;
-  collectVars(e, used);
-  for (Expr var : used)
+  for (Expr var : variablesOf(e))
     if (!vars.count(var.get()))
       return need(false, [&] { return "%" + var->name + " in " + what + " is not bound here"; });
   return true;

@@ -13,7 +13,53 @@
 
 namespace tlc::ir {
 
-template <typename V> void visitPointerArgs(CallStmt &s, V &v) {
+/// An element or a region that is there.
+template <typename V> void visitElement(Element &e, Access access, V &v) {
+  if (e.buffer)
+    v.element(e, access);
+}
+template <typename V> void visitRegion(Region &r, Access access, V &v) {
+  if (r.buffer)
+    v.region(r, access);
+}
+
+template <typename V> void visitOwnFields(AllocStmt &s, V &v) {
+  v.expr(s.init);
+  v.allocates(s.buffer);
+}
+template <typename V> void visitOwnFields(LetStmt &s, V &v) {
+  v.expr(s.value);
+  v.define(s.var);
+}
+template <typename V> void visitOwnFields(LoadStmt &s, V &v) {
+  v.expr(s.predicate);
+  visitElement(s.source, Access::Read, v);
+  v.expr(s.otherwise);
+  v.define(s.var);
+}
+template <typename V> void visitOwnFields(StoreStmt &s, V &v) {
+  v.expr(s.predicate);
+  v.expr(s.value);
+  visitElement(s.target, Access::Write, v);
+}
+template <typename V> void visitOwnFields(AtomicStmt &s, V &v) {
+  v.expr(s.predicate);
+  v.expr(s.value);
+  v.expr(s.compare);
+  visitElement(s.target,
+               s.op == AtomicOp::Load    ? Access::Read
+               : s.op == AtomicOp::Store ? Access::Write
+                                         : Access::ReadWrite,
+               v);
+  v.define(s.result);
+}
+template <typename V> void visitOwnFields(MoveStmt &s, V &v) {
+  v.expr(s.predicate);
+  v.expr(s.fill);
+  visitElement(s.source, Access::Read, v);
+  visitElement(s.target, Access::Write, v);
+}
+template <typename V> void visitOwnFields(CallStmt &s, V &v) {
   for (Argument &arg : s.args) {
     if (auto *e = std::get_if<Expr>(&arg))
       v.expr(*e);
@@ -26,197 +72,103 @@ template <typename V> void visitPointerArgs(CallStmt &s, V &v) {
     v.pointer(p);
   v.define(s.result);
 }
+template <typename V> void visitOwnFields(IfStmt &s, V &v) {
+  v.expr(s.condition);
+  v.block(s.then);
+  v.block(s.otherwise);
+}
+template <typename V> void visitOwnFields(WhileStmt &s, V &v) {
+  v.block(s.conditionBlock);
+  v.expr(s.condition);
+  v.block(s.body);
+}
+template <typename V> void visitOwnFields(ForStmt &s, V &v) {
+  v.expr(s.lo);
+  v.expr(s.hi);
+  v.expr(s.step);
+  v.define(s.var);
+  v.block(s.body);
+}
+template <typename V> void visitOwnFields(RoleStmt &s, V &v) { v.block(s.body); }
+template <typename V> void visitOwnFields(BarrierStmt &s, V &v) {
+  v.expr(s.id);
+  v.expr(s.count);
+  v.expr(s.mask);
+  v.expr(s.value);
+  v.define(s.result);
+}
+template <typename V> void visitOwnFields(MbarStmt &s, V &v) {
+  v.expr(s.value);
+  v.expr(s.cta);
+  visitElement(s.barrier, Access::ReadWrite, v);
+}
+template <typename V> void visitOwnFields(PrintStmt &s, V &v) {
+  v.expr(s.value);
+  v.expr(s.index);
+  if (s.buffer)
+    v.whole(s.buffer, Access::Read);
+}
+template <typename V> void visitOwnFields(AssertStmt &s, V &v) { v.expr(s.condition); }
+template <typename V> void visitOwnFields(AssumeStmt &s, V &v) { v.expr(s.condition); }
+template <typename V> void visitOwnFields(MapStmt &s, V &v) {
+  for (Expr &extent : s.extents)
+    v.expr(extent);
+  for (Expr &var : s.vars)
+    v.define(var);
+  v.block(s.body);
+}
+template <typename V> void visitOwnFields(CopyStmt &s, V &v) {
+  v.expr(s.multicast);
+  visitElement(s.barrier, Access::ReadWrite, v);
+  visitRegion(s.source, Access::Read, v);
+  visitRegion(s.target, Access::Write, v);
+}
+template <typename V> void visitOwnFields(GemmStmt &s, V &v) {
+  v.expr(s.clear);
+  visitElement(s.barrier, Access::ReadWrite, v);
+  visitRegion(s.a, Access::Read, v);
+  visitRegion(s.b, Access::Read, v);
+  visitRegion(s.c, s.clear && s.clear.isTrue() ? Access::Write : Access::ReadWrite, v);
+}
+template <typename V> void visitOwnFields(FillStmt &s, V &v) {
+  v.expr(s.value);
+  visitRegion(s.target, Access::Write, v);
+}
+template <typename V> void visitOwnFields(ReduceStmt &s, V &v) {
+  visitRegion(s.source, Access::Read, v);
+  visitRegion(s.target, s.clear ? Access::Write : Access::ReadWrite, v);
+}
+template <typename V> void visitOwnFields(ScanStmt &s, V &v) {
+  visitRegion(s.source, Access::Read, v);
+  visitRegion(s.target, Access::Write, v);
+}
+template <typename V> void visitOwnFields(AtomicTileStmt &s, V &v) {
+  v.expr(s.value);
+  visitRegion(s.source, Access::Read, v);
+  visitRegion(s.target, Access::ReadWrite, v);
+}
+template <typename V> void visitOwnFields(ReducerStmt &s, V &v) {
+  v.expr(s.value);
+  visitElement(s.element, Access::ReadWrite, v);
+  if (s.element.buffer)
+    v.mentions(s.reducer); // whose element it is
+  else
+    v.whole(s.reducer, s.action == ReducerAction::Init ? Access::Write : Access::ReadWrite);
+  visitRegion(s.target, Access::Write, v);
+}
+template <typename V> void visitOwnFields(ConvertStmt &s, V &v) {
+  v.whole(s.source, Access::Read);
+  v.whole(s.target, Access::Write);
+}
+/// Statements without fields to visit.
+template <typename V> void visitOwnFields(Stmt &, V &) {}
 
 template <typename V> void visitFields(Stmt &stmt, V &v) {
-  auto element = [&](Element &e, Access access) {
-    if (e.buffer)
-      v.element(e, access);
-  };
-  auto region = [&](Region &r, Access access) {
-    if (r.buffer)
-      v.region(r, access);
-  };
   switch (stmt.kind) {
-  case StmtKind::Alloc: {
-    auto &s = cast<AllocStmt>(stmt);
-    v.expr(s.init);
-    v.allocates(s.buffer);
-    break;
-  }
-  case StmtKind::Let: {
-    auto &s = cast<LetStmt>(stmt);
-    v.expr(s.value);
-    v.define(s.var);
-    break;
-  }
-  case StmtKind::Load: {
-    auto &s = cast<LoadStmt>(stmt);
-    v.expr(s.predicate);
-    element(s.source, Access::Read);
-    v.expr(s.otherwise);
-    v.define(s.var);
-    break;
-  }
-  case StmtKind::Store: {
-    auto &s = cast<StoreStmt>(stmt);
-    v.expr(s.predicate);
-    v.expr(s.value);
-    element(s.target, Access::Write);
-    break;
-  }
-  case StmtKind::Atomic: {
-    auto &s = cast<AtomicStmt>(stmt);
-    v.expr(s.predicate);
-    v.expr(s.value);
-    v.expr(s.compare);
-    element(s.target, s.op == AtomicOp::Load    ? Access::Read
-                      : s.op == AtomicOp::Store ? Access::Write
-                                                : Access::ReadWrite);
-    v.define(s.result);
-    break;
-  }
-  case StmtKind::Move: {
-    auto &s = cast<MoveStmt>(stmt);
-    v.expr(s.predicate);
-    v.expr(s.fill);
-    element(s.source, Access::Read);
-    element(s.target, Access::Write);
-    break;
-  }
-  case StmtKind::Call:
-    visitPointerArgs(cast<CallStmt>(stmt), v);
-    break;
-  case StmtKind::If: {
-    auto &s = cast<IfStmt>(stmt);
-    v.expr(s.condition);
-    v.block(s.then);
-    v.block(s.otherwise);
-    break;
-  }
-  case StmtKind::While: {
-    auto &s = cast<WhileStmt>(stmt);
-    v.block(s.conditionBlock);
-    v.expr(s.condition);
-    v.block(s.body);
-    break;
-  }
-  case StmtKind::For: {
-    auto &s = cast<ForStmt>(stmt);
-    v.expr(s.lo);
-    v.expr(s.hi);
-    v.expr(s.step);
-    v.define(s.var);
-    v.block(s.body);
-    break;
-  }
-  case StmtKind::Role:
-    v.block(cast<RoleStmt>(stmt).body);
-    break;
-  case StmtKind::Barrier: {
-    auto &s = cast<BarrierStmt>(stmt);
-    v.expr(s.id);
-    v.expr(s.count);
-    v.expr(s.mask);
-    v.expr(s.value);
-    v.define(s.result);
-    break;
-  }
-  case StmtKind::Mbar: {
-    auto &s = cast<MbarStmt>(stmt);
-    v.expr(s.value);
-    v.expr(s.cta);
-    element(s.barrier, Access::ReadWrite);
-    break;
-  }
-  case StmtKind::Print: {
-    auto &s = cast<PrintStmt>(stmt);
-    v.expr(s.value);
-    v.expr(s.index);
-    if (s.buffer)
-      v.whole(s.buffer, Access::Read);
-    break;
-  }
-  case StmtKind::Assert:
-    v.expr(cast<AssertStmt>(stmt).condition);
-    break;
-  case StmtKind::Assume:
-    v.expr(cast<AssumeStmt>(stmt).condition);
-    break;
-  case StmtKind::Map: {
-    auto &s = cast<MapStmt>(stmt);
-    for (Expr &extent : s.extents)
-      v.expr(extent);
-    for (Expr &var : s.vars)
-      v.define(var);
-    v.block(s.body);
-    break;
-  }
-  case StmtKind::Copy: {
-    auto &s = cast<CopyStmt>(stmt);
-    v.expr(s.multicast);
-    element(s.barrier, Access::ReadWrite);
-    region(s.source, Access::Read);
-    region(s.target, Access::Write);
-    break;
-  }
-  case StmtKind::Gemm: {
-    auto &s = cast<GemmStmt>(stmt);
-    v.expr(s.clear);
-    element(s.barrier, Access::ReadWrite);
-    region(s.a, Access::Read);
-    region(s.b, Access::Read);
-    region(s.c, s.clear && s.clear.isTrue() ? Access::Write : Access::ReadWrite);
-    break;
-  }
-  case StmtKind::Fill: {
-    auto &s = cast<FillStmt>(stmt);
-    v.expr(s.value);
-    region(s.target, Access::Write);
-    break;
-  }
-  case StmtKind::Reduce: {
-    auto &s = cast<ReduceStmt>(stmt);
-    region(s.source, Access::Read);
-    region(s.target, s.clear ? Access::Write : Access::ReadWrite);
-    break;
-  }
-  case StmtKind::Scan: {
-    auto &s = cast<ScanStmt>(stmt);
-    region(s.source, Access::Read);
-    region(s.target, Access::Write);
-    break;
-  }
-  case StmtKind::AtomicTile: {
-    auto &s = cast<AtomicTileStmt>(stmt);
-    v.expr(s.value);
-    region(s.source, Access::Read);
-    region(s.target, Access::ReadWrite);
-    break;
-  }
-  case StmtKind::Reducer: {
-    auto &s = cast<ReducerStmt>(stmt);
-    v.expr(s.value);
-    element(s.element, Access::ReadWrite);
-    if (s.element.buffer)
-      v.mentions(s.reducer); // whose element it is
-    else
-      v.whole(s.reducer, s.action == ReducerAction::Init ? Access::Write : Access::ReadWrite);
-    region(s.target, Access::Write);
-    break;
-  }
-  case StmtKind::Convert: {
-    auto &s = cast<ConvertStmt>(stmt);
-    v.whole(s.source, Access::Read);
-    v.whole(s.target, Access::Write);
-    break;
-  }
-  case StmtKind::Break:
-  case StmtKind::Continue:
-  case StmtKind::Exit:
-  case StmtKind::Async:
-  case StmtKind::Fence:
-  case StmtKind::Source:
-    break;
+#define TLC_STMT(KIND, TEXT, PHASES)                                                               \
+  case StmtKind::KIND:                                                                             \
+    return visitOwnFields(cast<KIND##Stmt>(stmt), v);
+#include "ir/Nodes.def"
   }
 }
 

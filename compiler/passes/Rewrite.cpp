@@ -104,12 +104,9 @@ Expr tripCount(const ForStmt &loop) {
 
 std::unordered_map<const ExprNode *, unsigned> countUses(const Block &block) {
   std::unordered_map<const ExprNode *, unsigned> uses;
-  std::vector<Expr> vars;
   walk(block, [&](const Stmt &stmt) {
     forEachExpr(stmt, [&](Expr e) {
-      vars.clear();
-      collectVars(e, vars);
-      for (Expr var : vars)
+      for (Expr var : variablesOf(e))
         ++uses[var.get()];
     });
     return true;
@@ -151,9 +148,7 @@ private:
   }
   void release(const Stmt &stmt) {
     forEachExpr(stmt, [&](Expr e) {
-      std::vector<Expr> vars;
-      collectVars(e, vars);
-      for (Expr var : vars)
+      for (Expr var : variablesOf(e))
         --uses[var.get()];
     });
   }

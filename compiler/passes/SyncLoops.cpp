@@ -15,8 +15,7 @@ namespace {
 constexpr int maxRounds = 24;
 
 bool usesAny(Expr e, const analysis::ExprSet &vars) {
-  std::vector<Expr> used;
-  collectVars(e, used);
+  const std::vector<Expr> &used = variablesOf(e);
   return std::any_of(used.begin(), used.end(), [&](Expr var) { return vars.count(var.get()); });
 }
 
