@@ -216,6 +216,11 @@ private:
       out.push_back(std::move(stmt));
       return;
     }
+    if (wanted && wanted->warpsM > 0 &&
+        (choice.warpsM != wanted->warpsM || choice.warpsN != wanted->warpsN))
+      context.diagnostics.report(diag::ScheduleMismatch, gemm.range, plan->name)
+          .note(std::to_string(wanted->warpsM) + " x " + std::to_string(wanted->warpsN) +
+                " warps do not divide the " + std::to_string(team.count) + " threads of this gemm");
     gemm.atom = choice.atom;
     gemm.warpsM = choice.warpsM;
     gemm.warpsN = choice.warpsN;
