@@ -73,7 +73,8 @@ bool convertible(const TileOp &op, const FragmentUse &use) {
     return false;
   if (!slot || (slot != use.buffer && slot->shape != use.buffer->shape))
     return false;
-  return converted(op, use).has_value();
+  auto layout = converted(op, use);
+  return layout && agrees(op, use, *layout);
 }
 
 namespace {
@@ -218,33 +219,70 @@ void legalizeReductions(Function &function, Launch &launch) {
   });
 }
 
+namespace {
+
+/// The op's uses of the fragment that neither its home nor a conversion serves.
+std::vector<FragmentUse *> unservedUses(TileOp &op, InferenceGraph &graph, Buffer *buffer) {
+  const Home *home = graph.home(buffer);
+  std::vector<FragmentUse *> uses;
+  if (op.stmt->kind == StmtKind::Gemm)
+    return uses;
+  for (FragmentUse &use : op.fragments) {
+    if (use.buffer != buffer || !home) // nothing is decided yet: layouts may serve it
+      continue;
+    bool fits = (op.schedule || use.fixed) && agrees(op, use, home->layout);
+    if (!fits && !convertible(op, use))
+      uses.push_back(&use);
+  }
+  for (FragmentUse &use : op.unplaced)
+    if (use.buffer == buffer)
+      uses.push_back(&use);
+  return uses;
+}
+
+/// Lets the use see `tile` instead of the fragment, through a view where it saw the fragment so.
+void useTile(FragmentUse &use, Buffer &tile, Function &function, Block &allocations) {
+  Buffer *&slot = use.region ? use.region->buffer : use.element->buffer;
+  if (slot == use.buffer || slot->shape == use.buffer->shape) {
+    slot = &tile;
+    return;
+  }
+  Buffer &view =
+      function.addBuffer(slot->name + "_s", slot->dtype, Scope::Shared, slot->shape, slot->range);
+  view.base = &tile;
+  view.baseOffset = slot->baseOffset;
+  Builder(function, allocations).alloc(view);
+  slot = &view;
+}
+
+} // namespace
+
 bool stageThroughShared(InferenceGraph &graph, Buffer *buffer) {
   bool changed = false;
+  Function &function = *graph.function;
   for (TileOp &op : graph.ops) {
-    const Home *home = graph.home(buffer);
-    Buffer *tile = nullptr;
-    bool writes = false;
-    for (FragmentUse &use : op.fragments) {
-      bool fits = home && (op.schedule || use.fixed) && agrees(op, use, home->layout);
-      if (use.buffer != buffer || op.stmt->kind == StmtKind::Gemm || fits || convertible(op, use))
-        continue;
-      if (!tile)
-        tile = &graph.function->addBuffer(buffer->name + "_s", buffer->dtype, Scope::Shared,
-                                          buffer->shape, op.stmt->range);
-      writes = writes || use.writes();
-      redirect(use, buffer, tile);
-    }
-    if (!tile)
+    std::vector<FragmentUse *> uses = unservedUses(op, graph, buffer);
+    if (uses.empty())
       continue;
     changed = true;
-    Region whole = wholeRegion(*graph.function->context, *buffer);
-    Region staged = wholeRegion(*graph.function->context, *tile);
-    insertAround(*graph.function, *op.block, op.stmt, false, [&](Builder &b) {
-      b.alloc(*tile);
+    Buffer &tile = function.addBuffer(buffer->name + "_s", buffer->dtype, Scope::Shared,
+                                      buffer->shape, op.stmt->range);
+    Block allocations;
+    Builder(function, allocations).alloc(tile);
+    bool writes = false;
+    for (FragmentUse *use : uses) {
+      writes = writes || use->writes();
+      useTile(*use, tile, function, allocations);
+    }
+    Region whole = wholeRegion(*function.context, *buffer);
+    Region staged = wholeRegion(*function.context, tile);
+    insertAround(function, *op.block, op.stmt, false, [&](Builder &b) {
+      for (StmtPtr &alloc : allocations)
+        b.add(std::move(alloc));
       copyRegion(b, whole, staged);
     });
     if (writes)
-      insertAround(*graph.function, *op.block, op.stmt, true,
+      insertAround(function, *op.block, op.stmt, true,
                    [&](Builder &b) { copyRegion(b, staged, whole); });
   }
   return changed;

@@ -96,8 +96,9 @@ private:
     op.trips = place.trips;
     op.threads = place.threads;
     describeOp(op, graph);
-    for (const FragmentUse &u : op.fragments)
-      noteFragment(u.buffer, place.threads, stmt.range);
+    for (const auto *uses : {&op.fragments, &op.unplaced})
+      for (const FragmentUse &u : *uses)
+        noteFragment(u.buffer, place.threads, stmt.range);
     graph.ops.push_back(std::move(op));
   }
 

@@ -65,6 +65,8 @@ struct TileOp {
   std::optional<Layout> schedule; ///< (reg, thread) -> d0, d1 … of the box
   ir::LayoutOrigin origin = ir::LayoutOrigin::None;
   std::vector<FragmentUse> fragments;
+  /// Uses that no layout can follow; without maps.
+  std::vector<FragmentUse> unplaced;
   std::vector<MemoryUse> memories;
   /// Reductions and scans: the axis of the box.
   std::optional<unsigned> axis;

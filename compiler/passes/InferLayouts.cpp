@@ -345,10 +345,11 @@ void findMisplaced(InferenceGraph &graph) {
 
 /// Moves fragments to shared memory, or puts a shared tile before uses of those that must stay.
 /// Whether anything was done.
-bool relocate(InferenceGraph &graph, PassContext &context, std::set<Buffer *> &tried) {
+bool relocate(InferenceGraph &graph, PassContext &context,
+              std::set<std::pair<Buffer *, bool>> &tried) {
   bool changed = false;
   for (const Misplaced &m : graph.misplaced) {
-    if (!tried.insert(m.buffer).second)
+    if (!tried.emplace(m.buffer, graph.home(m.buffer) != nullptr).second)
       continue;
     bool pinned = false, parts = false;
     for (const TileOp &op : graph.ops)
@@ -376,7 +377,7 @@ bool relocate(InferenceGraph &graph, PassContext &context, std::set<Buffer *> &t
 
 void inferLaunch(Function &function, Launch &launch, PassContext &context) {
   legalizeReductions(function, launch);
-  std::set<Buffer *> tried;
+  std::set<std::pair<Buffer *, bool>> tried; // before and after it had a home
   for (;;) {
     InferenceGraph graph = buildGraph(function, launch, context.target);
     if (!graph.misplaced.empty() && relocate(graph, context, tried))
@@ -393,7 +394,7 @@ void inferLaunch(Function &function, Launch &launch, PassContext &context) {
       return;
     commit(graph);
     insertConversions(graph, context);
-    layoutMemories(graph);
+    layoutMemories(graph, context.diagnostics);
     return;
   }
 }

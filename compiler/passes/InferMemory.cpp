@@ -6,6 +6,7 @@
 #include "passes/InferMemory.h"
 
 #include "passes/InferFree.h"
+#include "passes/Views.h"
 #include "passes/WarpGroupOperand.h"
 
 #include "ir/Walk.h"
@@ -32,19 +33,38 @@ struct TileAccess {
 struct SharedTile {
   Buffer *buffer = nullptr;
   std::vector<TileAccess> accesses;
-  bool plain = false;  ///< read as another dtype or shape: rows must stay rows
   bool panels = false; ///< reached by descriptors
   bool boxes = false;  ///< copied by tensor maps
+  bool plain = false;  ///< tensor maps copy it as it is or as a view: rows must stay rows
+  std::vector<Buffer *> views;
+
+  /// Whether elements of another width that views see stay whole.
+  bool serves(const Layout &memory) const {
+    return std::all_of(views.begin(), views.end(), [&](const Buffer *view) {
+      bool sameWidth =
+          view->dtype.bits() * view->dtype.lanes == buffer->dtype.bits() * buffer->dtype.lanes;
+      return sameWidth || viewMemory(*view, memory);
+    });
+  }
 };
 
-/// Only what the dims of the storage say; accesses through views of another shape keep the tile
-/// plain.
+/// An access to a view as one to the storage.
+std::optional<Layout> onStorage(const Buffer &buffer, std::optional<Layout> access) {
+  for (const Buffer *view = &buffer; access && view->base; view = view->base) {
+    auto under = throughView(*view);
+    access = under ? composeExtended(*under, *access) : std::nullopt;
+  }
+  return access;
+}
+
 void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
   std::map<Buffer *, std::size_t> known;
   auto tileOf = [&](Buffer *buffer) -> SharedTile & {
     auto [at, isNew] = known.emplace(buffer, tiles.size());
-    if (isNew)
-      tiles.push_back({buffer, {}});
+    if (isNew) {
+      tiles.push_back({});
+      tiles.back().buffer = buffer;
+    }
     return tiles[at->second];
   };
   for (const TileOp &op : graph.ops)
@@ -53,22 +73,21 @@ void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
       if (owner->scope != Scope::Shared)
         continue;
       SharedTile &tile = tileOf(owner);
-      if (use.buffer != owner &&
-          (use.buffer->dtype != owner->dtype || use.buffer->shape != owner->shape)) {
-        tile.plain = true;
-        continue;
-      }
-      tile.panels |= use.panels;
-      tile.boxes |= use.boxes;
+      bool same = use.buffer->dtype == owner->dtype && use.buffer->shape == owner->shape;
+      tile.plain |= !same && (use.panels || use.boxes);
+      tile.panels |= same && use.panels;
+      tile.boxes |= same && use.boxes;
       if (use.panels || use.boxes)
         continue;
-      if (auto access = memoryAccess(op, use))
+      if (auto access = onStorage(*use.buffer, memoryAccess(op, use)))
         tile.accesses.push_back({std::move(*access), use.vectorLimit, op.trips});
     }
-  for (auto &buffer : graph.function->buffers)
-    if (buffer->base && buffer->storage()->scope == Scope::Shared &&
-        (buffer->dtype != buffer->storage()->dtype || buffer->shape != buffer->storage()->shape))
-      tileOf(buffer->storage()).plain = true;
+  walk(graph.launch->body, [&](Stmt &stmt) {
+    auto *alloc = dynCast<AllocStmt>(&stmt);
+    if (alloc && alloc->buffer->base && alloc->buffer->storage()->scope == Scope::Shared)
+      tileOf(alloc->buffer->storage()).views.push_back(alloc->buffer);
+    return true;
+  });
 }
 
 /// What one access costs, and whether no memory could make it cheaper: accesses as wide as they may
@@ -149,6 +168,8 @@ void layoutBoxes(SharedTile &tile) {
   if (shape && shape->size() > 1 && !tile.plain)
     swizzle = buffer.layout ? panelSwizzle(*buffer.layout, dimSizes(*shape), bits)
                             : widestPanels(dimSizes(*shape), bits);
+  if (swizzle && *swizzle && !tile.serves(swizzledPanels(dimSizes(*shape), bits, *swizzle)))
+    swizzle.reset();
   buffer.alignment = std::max<Index>(buffer.alignment, panelAlignment(swizzle.value_or(0)));
   if (!swizzle || *swizzle == 0)
     tile.plain = true;
@@ -182,9 +203,9 @@ void layoutTile(SharedTile &tile, const Target &target) {
   for (std::size_t i = 0; i < inRows.size(); ++i) {
     const TileAccess &access = tile.accesses[i];
     if (canDerive(access.fragment))
-      ranked.emplace_back(
-          inRows[i] ? access.trips * static_cast<double>(inRows[i]->cost.wavefronts) : 1e30,
-          &access);
+      ranked.emplace_back(inRows[i] ? access.trips * static_cast<double>(inRows[i]->cost.wavefronts)
+                                    : 1e30,
+                          &access);
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](auto &a, auto &b) { return a.first > b.first; });
@@ -203,20 +224,36 @@ void layoutTile(SharedTile &tile, const Target &target) {
         return;
       SharedPlan plan = deriveShared(*store, *load, bytes, machine, sizes, vectors);
       auto total = sum(tile, judgeAll(plan.memory, tile, bytes, machine));
-      if (total && (!best || total->cost < best->cost)) {
+      if (total && (!best || total->cost < best->cost) && tile.serves(plan.memory)) {
         best = total;
         buffer.layout = plan.memory;
       }
     }
 }
 
+/// Views follow their storage.
+void layoutViews(SharedTile &tile, DiagnosticEngine &diagnostics) {
+  if (!tile.buffer->layout)
+    return;
+  if (tile.buffer->origin != LayoutOrigin::Free && !tile.serves(*tile.buffer->layout))
+    diagnostics.report(diag::NotALayout, tile.buffer->range, tile.buffer->name,
+                       "it tears elements apart that a view of another width sees");
+  for (Buffer *view : tile.views)
+    if (!view->layout) {
+      view->layout = viewMemory(*view, *tile.buffer->layout);
+      view->origin = tile.buffer->origin;
+    }
+}
+
 } // namespace
 
-void layoutMemories(InferenceGraph &graph) {
+void layoutMemories(InferenceGraph &graph, DiagnosticEngine &diagnostics) {
   std::vector<SharedTile> tiles;
   collect(graph, tiles);
-  for (SharedTile &tile : tiles)
+  for (SharedTile &tile : tiles) {
     layoutTile(tile, *graph.target);
+    layoutViews(tile, diagnostics);
+  }
   // Tiles that only scalar code uses; those of other launches still have their turn.
   walk(graph.launch->body, [](Stmt &stmt) {
     auto *alloc = dynCast<AllocStmt>(&stmt);

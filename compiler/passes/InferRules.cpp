@@ -94,6 +94,18 @@ private:
   void misplace(Buffer *buffer, std::string reason) {
     graph.misplaced.push_back({buffer->storage(), std::move(reason), op.stmt->range});
   }
+  void misplace(Buffer *buffer, std::string reason, Access access, Region *region,
+                Element *element) {
+    // One thread has all of a fragment, whatever the index.
+    if (op.threads > 1 || buffer->base)
+      misplace(buffer, std::move(reason));
+    FragmentUse u;
+    u.buffer = buffer->storage();
+    u.access = access;
+    u.region = region;
+    u.element = element;
+    op.unplaced.push_back(std::move(u));
+  }
 
   void use(Buffer *buffer, std::optional<IndexMap> map, Access access, Region *region,
            Element *element, bool async = false) {
@@ -101,7 +113,8 @@ private:
     if (owner->scope == Scope::Fragment) {
       auto whole = map ? onStorage(*buffer, std::move(*map)) : std::nullopt;
       if (!whole)
-        return misplace(buffer, "an index is no sum of loop variables times constants");
+        return misplace(buffer, "an index is no sum of loop variables times constants", access,
+                        region, element);
       FragmentUse u;
       u.buffer = owner;
       u.map = std::move(*whole);
@@ -255,12 +268,11 @@ void Rules::map(MapStmt &s) {
   if (!box) {
     // Threads walk it point by point, wherever the elements are.
     op.scheduled = false;
-    if (op.threads == 1)
-      return;
     tlc::ir::walk(s.body, [&](Stmt &inner) {
       forEachUse(inner, [&](const BufferUse &u) {
         if (u.buffer->storage()->scope == Scope::Fragment)
-          misplace(u.buffer, "the extents of a parallel loop are known at run time only");
+          misplace(u.buffer, "the extents of a parallel loop are known at run time only", u.access,
+                   nullptr, u.element);
       });
       return true;
     });
@@ -277,7 +289,8 @@ void Rules::map(MapStmt &s) {
       if (!u.element)
         return;
       if (u.pointer && u.buffer->storage()->scope == Scope::Fragment)
-        return misplace(u.buffer, "its address is passed to a function");
+        return misplace(u.buffer, "its address is passed to a function", u.access, nullptr,
+                        u.element);
       std::vector<Expr> indices;
       for (Expr e : u.element->indices)
         indices.push_back(inlined(e, lets));

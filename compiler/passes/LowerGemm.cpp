@@ -24,6 +24,7 @@
 #include "passes/LayoutExpr.h"
 #include "passes/LowerRole.h"
 #include "passes/Physical.h"
+#include "passes/Views.h"
 #include "support/Check.h"
 
 namespace tlc::passes {
@@ -35,8 +36,7 @@ void unrolledLoop(Builder &b, const char *name, Index count, const std::function
 }
 
 std::optional<Layout> sharedOffsets(const Region &region, const Layout &access) {
-  Buffer *owner = region.buffer->storage();
-  if (region.buffer != owner || !owner->layout)
+  if (!region.buffer->layout)
     return std::nullopt;
   auto tile = region.constantTileExtents();
   IndexMap map = regionMap(region, *tile);
@@ -44,7 +44,7 @@ std::optional<Layout> sharedOffsets(const Region &region, const Layout &access) 
   auto coordinates = composeExtended(map.layout, access);
   if (!constants || !coordinates)
     return std::nullopt;
-  Layout memory = *owner->layout;
+  Layout memory = *region.buffer->layout;
   for (std::size_t d = 0; d < constants->size(); ++d) {
     OutputAxis &o = coordinates->outputs[d];
     o.base += (*constants)[d];
@@ -62,7 +62,7 @@ Element sharedElement(const GemmContext &g, const Region &region, const Layout &
   if (!limited)
     if (auto offsets = sharedOffsets(region, access))
       return Element{
-          region.buffer->storage(), {offsetExpr(*offsets, inputs)}, region.version, true};
+          &countedIn(*region.buffer), {offsetExpr(*offsets, inputs)}, region.version, true};
   std::vector<Expr> tile = layoutExprs(access, inputs), indices;
   for (std::size_t d = 0; d < tile.size(); ++d)
     if (d < limits.size() && limits[d] > 0)

@@ -157,9 +157,9 @@ private:
 
   /// Whether 16 bytes along the tile's last dim are together and aligned wherever a lane may start.
   bool sixteenBytes() const {
-    Buffer *owner = region.buffer->storage();
+    const std::optional<Layout> &memory = region.buffer->layout;
     Index run = 128 / static_cast<Index>(region.buffer->dtype.bits());
-    if (region.buffer != owner || !owner->layout || region.offsets.empty() ||
+    if (!memory || region.offsets.empty() ||
         region.isDropped(static_cast<unsigned>(region.offsets.size()) - 1))
       return false;
     std::size_t last = region.offsets.size() - 1;
@@ -169,7 +169,7 @@ private:
       aligned = aligned && coefficient % run == 0;
     if (!aligned)
       return false;
-    return vectorAligned(*owner->layout, dimName(last), run);
+    return vectorAligned(*memory, dimName(last), run);
   }
 
   static bool vectorAligned(const Layout &memory, const std::string &axis, Index run) {

@@ -71,6 +71,8 @@ Index globalRun(const Buffer &buffer, Index limit, const Divides &divides) {
 }
 
 Index bufferRun(const Buffer &buffer, Index limit, const Divides &divides) {
+  if (buffer.base && buffer.scope == Scope::Shared && buffer.layout)
+    return memoryRun(buffer, limit, divides);
   if (buffer.base) {
     // A view's rows start at its offset in a storage that is consecutive for as long as the
     // storage's own rows are.

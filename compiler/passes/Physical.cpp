@@ -2,6 +2,7 @@
 
 #include "layout/Algebra.h"
 #include "passes/LayoutExpr.h"
+#include "passes/Views.h"
 #include "support/Check.h"
 
 namespace tlc::passes {
@@ -81,6 +82,8 @@ Expr replicatedRegister(const Buffer &fragment, std::span<const Expr> indices) {
 }
 
 Element onBase(Buffer &view, std::span<const Expr> indices, Expr version) {
+  if (view.scope == Scope::Shared && view.layout)
+    return Element{&countedIn(view), {offsetExpr(*view.layout, indices)}, version, true};
   Buffer &base = *view.base;
   bool isWide = view.scope == Scope::Global && !globalSpan(view);
   std::vector<Expr> own =
@@ -92,11 +95,10 @@ Element onBase(Buffer &view, std::span<const Expr> indices, Expr version) {
     position =
         view.shape.empty() && !base.shape.empty() ? base.shape[0].context().int32(0) : position;
   if (base.dtype.bits() * base.dtype.lanes != view.dtype.bits() * view.dtype.lanes) {
-    TLC_CHECK(!base.layout || base.scope != Scope::Shared || view.layout,
+    TLC_CHECK(!base.layout || base.scope != Scope::Shared ||
+                  equal(*base.layout, Layout::rowMajor(base.layout->inputSizes())),
               "view of another width over a tile that is not row-major");
-    Expr offset =
-        view.layout && view.scope == Scope::Shared ? offsetExpr(*view.layout, indices) : position;
-    return Element{&view, {offset}, version, true};
+    return Element{&view, {position}, version, true};
   }
   std::vector<Expr> onto =
       base.shape.empty() ? std::vector<Expr>{} : unflatten(position, base.shape);

@@ -43,7 +43,7 @@ def own(name, target=None):
 
 # Sizes of gemm: no round of the loop, one, two, as many as the pipeline has stages; edges that no
 # vector divides.
-GEMMS = [(8, 16, 0), (16, 8, 32), (129, 64, 64), (64, 136, 96), (1, 1, 1), (33, 70, 45), (130, 131, 130)]
+GEMMS = [(8, 16, 0), (16, 8, 32), (129, 64, 64), (64, 136, 96), (1, 1, 1), (33, 70, 45), (130, 131, 130), (130, 70, 46)]
 
 def call(command, where, settings=None, limit=300):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("EMU_")}
@@ -131,6 +131,8 @@ PROGRAMS = [
     Difference("loops"),
     Difference("narrow"),
     Difference("reducers"),
+    Difference("trees"),
+    Difference("views"),
 ]
 
 
