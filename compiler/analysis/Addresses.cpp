@@ -51,6 +51,14 @@ std::int64_t lanesOf(const Stmt &stmt, const BufferUse &use) {
   }
 }
 
+/// A view whose elements are not counted from the start of the storage.
+bool isShifted(const Buffer &buffer) {
+  for (const Buffer *b = &buffer; b->base; b = b->base)
+    if (b->baseOffset && !b->baseOffset.isConstant(0))
+      return true;
+  return false;
+}
+
 /// Whether a call reaches what it uses by descriptor.
 bool touches(const CallStmt *call, const BufferUse &use) {
   return call && std::any_of(call->touches.begin(), call->touches.end(),
@@ -85,7 +93,8 @@ std::vector<Address> addressesOf(const Stmt &stmt, const Ranges &ranges) {
     else if (call && usesTensorMap(*call) && scope == Scope::Shared && !address.writes)
       address.async = AsyncKind::Bulk;
     address.warp = call && call->collective != Collective::Thread;
-    bool known = use.element && use.element->indices.size() == 1 && !(call && call->isExtern);
+    bool known = use.element && use.element->indices.size() == 1 && !(call && call->isExtern) &&
+                 !isShifted(*use.buffer);
     if (known) {
       address.index = expandLets(use.element->indices[0], ranges);
       Context &context = address.index.context();

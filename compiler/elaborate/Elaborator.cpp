@@ -3,6 +3,7 @@
 
 #include "elaborate/Parts.h"
 #include "elaborate/Runtime.h"
+#include "elaborate/TParams.h"
 #include "support/Names.h"
 
 #include <algorithm>
@@ -337,6 +338,13 @@ std::optional<DType> Elaborator::toDType(const Value &value, SourceRange range,
          })
       names.push_back(name);
     report(diag::NotADType, range, what, repr(value), didYouMeanText(text, names));
+    return std::nullopt;
+  }
+  if (auto *type = value.native<TypeConstructor>();
+      type && (type->info.id == sema::Builtin::Ptr || type->info.id == sema::Builtin::Handle)) {
+    report(diag::UnsupportedBuiltin, range, type->info.name, "as a dtype is not supported yet",
+           target.name)
+        .help("pass each pointer as a parameter `p: T.ptr` of its own");
     return std::nullopt;
   }
   report(diag::NotADType, range, what, value.isDType() ? repr(value) : typeNameWithArticle(value),

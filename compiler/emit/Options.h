@@ -36,7 +36,8 @@ struct Options {
   std::string sourceName = "kernel.tl"; ///< in the first comment
   std::string outputName =
       "kernel.cu"; ///< of the emitted source, for the comment that says how to build it
-  std::string headerName = "kernel.h"; ///< as the emitted source includes it
+  /// As the emitted source includes it; empty: the source holds the declarations itself.
+  std::string headerName = "kernel.h";
   std::string version = "0.1.0";
   std::string prefix; ///< before every C symbol
   RuntimeStyle runtime = RuntimeStyle::Inline;

@@ -8,6 +8,9 @@
 
 namespace tlc::emit {
 
+/// What a caller must know: the common block and the functions.
+std::string printDeclarations(std::span<const Unit> units);
+/// The declarations as a file.
 std::string printHeader(std::span<const Unit> units, const Options &options);
 /// One function as a JSON object of several lines.
 std::string unitJson(const Unit &unit, const Options &options);

@@ -55,10 +55,9 @@ NodeList Compiler::open(const Block &block) {
   return list;
 }
 
-std::vector<std::pair<Ref, unsigned>> Compiler::Expressions::bases(const Buffer &b,
-                                                                   bool isPhysical) {
+std::vector<std::pair<Ref, unsigned>> Compiler::Expressions::bases(const Buffer &b) {
   std::vector<std::pair<Ref, unsigned>> list;
-  for (const Buffer *view = &b; view && !isPhysical; view = view->base)
+  for (const Buffer *view = &b; view; view = view->base)
     if (view->baseOffset && !view->baseOffset.isConstant(0))
       list.push_back({scalar(view->baseOffset), view->dtype.bits()});
   return list;
@@ -71,7 +70,7 @@ ElementRef Compiler::Expressions::element(const Element &e) {
   for (Expr index : e.indices)
     ref.indices.push_back(scalar(index));
   ref.version = optional(e.version);
-  ref.bases = bases(*e.buffer, ref.isPhysical);
+  ref.bases = bases(*e.buffer);
   if (owner.scope) {
     ref.isPerLane = owner.scope->own.count(e.buffer->storage());
     ref.isWatched = owner.scope->written.count(e.buffer->storage());
@@ -88,7 +87,7 @@ RegionRef Compiler::Expressions::region(const Region &r, bool isLocal) {
   }
   ref.dropped = r.dropped;
   ref.version = optional(r.version);
-  ref.bases = bases(*r.buffer, false);
+  ref.bases = bases(*r.buffer);
   ref.isLocal = isLocal;
   return ref;
 }

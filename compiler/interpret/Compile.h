@@ -60,7 +60,7 @@ private:
     RegionRef region(const ir::Region &r, bool isLocal);
 
   private:
-    std::vector<std::pair<Ref, unsigned>> bases(const ir::Buffer &b, bool isPhysical);
+    std::vector<std::pair<Ref, unsigned>> bases(const ir::Buffer &b);
     Compiler &owner;
     std::uint32_t mark;
     ExprCompiler compiler;

@@ -88,18 +88,20 @@ Element onBase(Buffer &view, std::span<const Expr> indices, Expr version) {
   bool isWide = view.scope == Scope::Global && !globalSpan(view);
   std::vector<Expr> own =
       isWide ? widened(indices) : std::vector<Expr>(indices.begin(), indices.end());
-  Expr position = own.empty() ? view.baseOffset : flatten(own, view.shape);
-  if (view.baseOffset && !own.empty())
-    position = position + view.baseOffset;
+  Expr position = own.empty() ? Expr() : flatten(own, view.shape);
   if (!position)
-    position =
-        view.shape.empty() && !base.shape.empty() ? base.shape[0].context().int32(0) : position;
-  if (base.dtype.bits() * base.dtype.lanes != view.dtype.bits() * view.dtype.lanes) {
+    if (Expr sample = !base.shape.empty() ? base.shape[0] : view.baseOffset)
+      position = sample.context().int32(0);
+  bool shifted = view.baseOffset && !view.baseOffset.isConstant(0);
+  if (base.dtype.bits() * base.dtype.lanes != view.dtype.bits() * view.dtype.lanes ||
+      (base.dtype != view.dtype && shifted)) { // counted from where the view begins
     TLC_CHECK(!base.layout || base.scope != Scope::Shared ||
                   equal(*base.layout, Layout::rowMajor(base.layout->inputSizes())),
               "view of another width over a tile that is not row-major");
     return Element{&view, {position}, version, true};
   }
+  if (shifted)
+    position = position + view.baseOffset;
   std::vector<Expr> onto =
       base.shape.empty() ? std::vector<Expr>{} : unflatten(position, base.shape);
   Element result = physicalElement(base, onto, version);

@@ -117,6 +117,8 @@ private:
   void visitRole(const ir::RoleStmt &role, State &state);
   State runBody(const ir::ForStmt &loop, State state, ir::Expr exactly);
   void shift(const ir::ForStmt &loop, State &state);
+  bool settles(State &head, const State &after, int number) const;
+  State leave(const ir::Stmt &loop, ir::Expr var, State exits);
   void forget(const ir::Stmt &loop, ir::Expr var, State &state);
   void visitAccesses(const ir::Stmt &stmt, State &state);
   void visitSync(const ir::Stmt &stmt, State &state);

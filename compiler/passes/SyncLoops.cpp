@@ -11,7 +11,7 @@ using analysis::Ranges;
 
 namespace {
 
-/// Rounds after which a loop's state has to have settled.
+/// Rounds of a loop that are looked at.
 constexpr int maxRounds = 24;
 
 bool usesAny(Expr e, const analysis::ExprSet &vars) {
@@ -83,22 +83,41 @@ void SyncAnalysis::forget(const Stmt &loop, Expr var, State &state) {
   }
 }
 
+/// Joins what round `number` leaves to the state at the loop's head. Whether more rounds would add
+/// nothing; if there is no end of it, the last round meets entries that stand for anything.
+bool SyncAnalysis::settles(State &head, const State &after, int number) const {
+  std::size_t before = head.pending.size();
+  join(head, after);
+  if (number + 2 == maxRounds)
+    for (Pending &entry : head.pending) {
+      entry.address.index = entry.address.version = {};
+      entry.address.elements = {};
+      entry.guards.clear();
+    }
+  return number > 0 && head.pending.size() == before;
+}
+
+/// The state behind the innermost loop, from that of its rounds' ends.
+SyncAnalysis::State SyncAnalysis::leave(const Stmt &loop, Expr var, State exits) {
+  for (State &left : loops.back().breaks)
+    join(exits, left);
+  loops.pop_back();
+  forget(loop, var, exits);
+  return exits;
+}
+
 void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
   loops.push_back({&loop, {}, {}});
   if (loop.op) { // its rounds touch different elements: one stands for all
     State after = runBody(loop, state, {});
-    for (State &left : loops.back().breaks)
-      join(after, left);
     if (!ranges.less(loop.lo, loop.hi))
       join(after, state);
-    loops.pop_back();
-    forget(loop, loop.var, after);
-    state = std::move(after);
+    state = leave(loop, loop.var, std::move(after));
     return;
   }
   State exits{false, {}};
   Expr step = loop.step ? loop.step : function.context->integer(loop.var.dtype(), 1);
-  auto leave = [&](State after, Expr exactly) {
+  auto end = [&](State after, Expr exactly) {
     if (!after.live)
       return;
     Ranges::Scope scope(ranges);
@@ -130,29 +149,21 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
   for (int i = 0; i < exact && head.live; ++i) {
     Expr value = loop.lo + function.context->integer(loop.var.dtype(), i) * step;
     head = runBody(loop, std::move(head), value);
-    leave(head, value);
+    end(head, value);
     shift(loop, head);
   }
   // Then any iteration, until the state settles. Reads alone do not get into each other's way.
   bool once = !summary.writes && !summary.synchronises && !hasPointInside(loop);
   for (int round = 0; round < maxRounds && head.live && !(missed && !found); ++round) {
     State after = runBody(loop, head, {});
-    leave(after, {});
+    end(after, {});
     if (once)
       break;
     shift(loop, after);
-    State next = head;
-    join(next, after);
-    bool settled = next.pending.size() == head.pending.size();
-    head = std::move(next);
-    if (settled && round > 0)
+    if (settles(head, after, round))
       break;
   }
-  for (State &left : loops.back().breaks)
-    join(exits, left);
-  loops.pop_back();
-  forget(loop, loop.var, exits);
-  state = std::move(exits);
+  state = leave(loop, loop.var, std::move(exits));
 }
 
 void SyncAnalysis::visitWhile(const WhileStmt &loop, State &state) {
@@ -183,18 +194,10 @@ void SyncAnalysis::visitWhile(const WhileStmt &loop, State &state) {
         entry.address.version = {};
       std::erase_if(entry.guards, [&](Expr guard) { return usesAny(guard, inside); });
     }
-    State next = head;
-    join(next, moved);
-    bool settled = next.pending.size() == head.pending.size();
-    head = std::move(next);
-    if (settled && round > 0)
+    if (settles(head, moved, round))
       break;
   }
-  for (State &left : loops.back().breaks)
-    join(exits, left);
-  loops.pop_back();
-  forget(loop, {}, exits);
-  state = std::move(exits);
+  state = leave(loop, {}, std::move(exits));
 }
 
 } // namespace tlc::passes
