@@ -55,6 +55,12 @@ private:
     return true;
   }
 
+  /// A fact that was used on the way to a goal brings back there what it took away: bounds of a
+  /// quotient and of its dividend would take turns.
+  bool isOnPath(const Poly &fact) const {
+    return std::any_of(path.begin(), path.end(), [&](const Poly *used) { return *used == fact; });
+  }
+
   bool eliminate(const Poly &goal, Expr atom, int depth) {
     if (bothSides(goal, atom, depth))
       return true;
@@ -71,6 +77,8 @@ private:
           // What an interval says too is taken into account where intervals decide.
           if (rest.empty() && fact.terms.size() == 1 && ranges.interval(fact).lo >= 0)
             continue;
+          if (isOnPath(fact))
+            continue;
           Poly cofactor(1);
           if (!rest.empty()) {
             cofactor.constant = 0;
@@ -84,9 +92,12 @@ private:
           std::int64_t g = std::gcd(coefficient, weight);
           std::int64_t scale = std::abs(weight / g);
           std::int64_t times = coefficient / g * (weight < 0 ? 1 : -1);
-          if (nonNegative(rest.empty() ? combine(scale, goal, times, fact)
-                                       : combine(scale, goal, times, cofactor * fact),
-                          depth - 1))
+          path.push_back(&fact);
+          bool proven = nonNegative(rest.empty() ? combine(scale, goal, times, fact)
+                                                 : combine(scale, goal, times, cofactor * fact),
+                                    depth - 1);
+          path.pop_back();
+          if (proven)
             return true;
           if (budget < 0)
             return false;
@@ -153,6 +164,7 @@ private:
   }
 
   const Ranges &ranges;
+  llvm::SmallVector<const Poly *, 16> path; ///< facts used on the way to the goal
   llvm::SmallDenseSet<std::uint64_t, 64>
       tried; ///< hashes without their last bit: two keys are the set's own
   int budget = 200;

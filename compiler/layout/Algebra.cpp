@@ -19,22 +19,51 @@ constexpr Index enumerationLimit = Index{1} << 22;
 
 namespace {
 
-/// Whether the two differ at 0 or where a digit of one of them is 1 and all others are 0; the
-/// cheapest way to see that most different layouts are different.
+bool sameInputs(const Layout &a, const Layout &b) {
+  return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
+                    [](const InputAxis &x, const InputAxis &y) {
+                      return x.name == y.name && x.size() == y.size();
+                    });
+}
+
+/// Output `o` where input `axis` is `value` and the others are 0.
+Index valueAt(const Layout &l, std::size_t o, std::size_t axis, Index value) {
+  llvm::SmallVector<Index, 16> digits;
+  for (Index r : l.inputs[axis].radices)
+    digits.push_back(value % r), value /= r;
+  int first = std::countr_zero(digitsOf(l, static_cast<int>(axis)));
+  Index sum = l.outputs[o].base;
+  for (const Term &t : l.outputs[o].terms) {
+    Index x = 0;
+    for (std::size_t d = 0; d < digits.size(); ++d)
+      if (t.digits & bit(first + static_cast<int>(d)))
+        x ^= digits[d];
+    sum += t.weight * (t.flip ? 1 - x : x);
+  }
+  return sum;
+}
+
+/// Whether the two, of the same inputs, differ at 0 or where a digit of one of them is 1 and all
+/// others are 0; the cheapest way to see that most different layouts are different.
 bool differSomewhere(const Layout &a, const Layout &b) {
-  Point p(a.inputs.size(), 0);
-  if (a(p) != b(p))
-    return true;
+  auto differAt = [&](std::size_t axis, Index value) {
+    for (std::size_t o = 0; o < a.outputs.size(); ++o)
+      if (valueAt(a, o, axis, value) != valueAt(b, o, axis, value))
+        return true;
+    return false;
+  };
   for (const Layout *l : {&a, &b})
     for (std::size_t axis = 0; axis < l->inputs.size(); ++axis) {
+      if (l->inputs[axis].radices.empty())
+        continue;
+      if (differAt(axis, 0))
+        return true;
       Index place = 1;
       for (Index r : l->inputs[axis].radices) {
-        p[axis] = place;
-        if (r > 1 && a(p) != b(p))
+        if (r > 1 && differAt(axis, place))
           return true;
         place *= r;
       }
-      p[axis] = 0;
     }
   return false;
 }
@@ -42,8 +71,7 @@ bool differSomewhere(const Layout &a, const Layout &b) {
 } // namespace
 
 bool equal(const Layout &a, const Layout &b) {
-  if (a.inputSizes() != b.inputSizes() || a.outputs.size() != b.outputs.size() ||
-      differSomewhere(a, b))
+  if (!sameInputs(a, b) || a.outputs.size() != b.outputs.size() || differSomewhere(a, b))
     return false;
   Layout x = a, y = b;
   bool comparable = true; // cut both alike; then the weights of each digit and of each XOR decide
@@ -100,10 +128,10 @@ std::optional<Layout> compose(const Layout &outer, const Layout &inner) {
   }
   // Read each digit of g as a sum of f's terms that cannot carry.
   struct Part {
-    std::vector<Term> terms;
+    Few<Term, 8> terms;
     Index constant = 0;
   };
-  std::vector<Part> parts;
+  llvm::SmallVector<Part, 8> parts;
   for (const InputAxis &axis : g.inputs) {
     const OutputAxis &middle = f.output(axis.name);
     Index p = 1;
@@ -123,7 +151,7 @@ std::optional<Layout> compose(const Layout &outer, const Layout &inner) {
       }
       if (most >= r)
         return std::nullopt;
-      parts.push_back(part);
+      parts.push_back(std::move(part));
       p = next;
     }
     if (axis.radices.empty() && (middle.base || !middle.terms.empty()))

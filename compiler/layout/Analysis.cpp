@@ -150,23 +150,48 @@ private:
         mixed.push_back({t.digits & ~ofLane, t.weight, t.flip});
   }
 
+  /// What a register or the first thread of a warp brings to an instruction.
+  struct Share {
+    DigitSet parities = 0; ///< of the mixed terms
+    Index sum = 0;         ///< of the common terms that nobody else has bits of
+  };
+
+  Share shareOf(const Coordinate &c, const llvm::SmallVectorImpl<Term> &own) const {
+    Share share{0, c.odd};
+    for (const Term &t : own)
+      share.sum += valueOf(t, c.ones);
+    for (const Term &t : mixed)
+      share.parities = share.parities << 1 | parity(c.ones & t.digits);
+    return share;
+  }
+
   void collect(Index granule) {
+    DigitSet ofRegisters = digitsOf(access, inputIndex(access, "reg"));
+    llvm::SmallVector<Term, 16> regTerms, threadTerms, both;
+    for (const Term &t : common)
+      (!(t.digits & ofRegisters)    ? threadTerms
+       : !(t.digits & ~ofRegisters) ? regTerms
+                                    : both)
+          .push_back(t);
+    llvm::SmallVector<Share, 64> shares;
+    for (const Coordinate &r : registers)
+      shares.push_back(separable ? shareOf(r, regTerms) : Share());
     Index count = static_cast<Index>(threads.size()), warp = static_cast<Index>(lanes.size());
-    for (Index first = 0; first < count; first += warp)
-      for (Index r = 0; r < static_cast<Index>(registers.size()); ++r) {
-        Kind kind{0, 0, std::min(warp, count - first), r, first, 1};
+    for (Index first = 0; first < count; first += warp) {
+      const Coordinate &start = threads[static_cast<std::size_t>(first)];
+      Share of = separable ? shareOf(start, threadTerms) : Share();
+      for (std::size_t r = 0; r < registers.size(); ++r) {
+        Kind kind{0, 0, std::min(warp, count - first), static_cast<Index>(r), first, 1};
         if (separable) {
-          const Coordinate &of = registers[static_cast<std::size_t>(r)],
-                           &start = threads[static_cast<std::size_t>(first)];
-          Index base = access.outputs[0].base + of.odd + start.odd;
-          for (const Term &t : common)
-            base += valueOf(t, of.ones | start.ones);
-          for (const Term &t : mixed)
-            kind.parities = kind.parities << 1 | parity((of.ones | start.ones) & t.digits);
+          Index base = access.outputs[0].base + shares[r].sum + of.sum;
+          for (const Term &t : both)
+            base += valueOf(t, registers[r].ones | start.ones);
+          kind.parities = shares[r].parities ^ of.parities;
           kind.remainder = base * elementBytes % granule;
         }
         add(kind);
       }
+    }
   }
 
   void add(const Kind &kind) {

@@ -299,7 +299,7 @@ private:
   /// The three maps over (round, thread); digits are those of the destination.
   ShufflePlan write(Index elementBytes) const {
     Few<InputAxis, 2> inputs{{"round", source.input("reg").radices},
-                                  {"thread", source.input("thread").radices}};
+                             {"thread", source.input("thread").radices}};
     ShufflePlan plan{{inputs, {{"reg", source.output("reg").size, 0, {}}}},
                      {inputs, {{"thread", threads, 0, {}}}},
                      {inputs, {{"reg", registers, 0, {}}}},

@@ -327,6 +327,8 @@ SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBy
       return false;
     SharedPlan plan{memory, 1, 1, {}, {}};
     plan.store = cheapest(*writes, plan.storeVector);
+    if (best && plan.store.wavefronts > best->store.wavefronts + best->load.wavefronts)
+      return false;
     plan.load = cheapest(*reads, plan.loadVector);
     if (!best || key(plan) < key(*best))
       best = plan;

@@ -270,6 +270,20 @@ std::vector<Layout> proposals(const TileOp &op, const InferenceGraph &graph) {
   return list;
 }
 
+std::optional<FreeChoice> freeChoice(const TileOp &op) {
+  if (!op.fragments.empty() || op.axis)
+    return std::nullopt;
+  FreeChoice choice{op.stmt->kind, op.box, op.threads, {}};
+  for (const MemoryUse &use : op.memories) {
+    if (use.fixed)
+      return std::nullopt;
+    choice.uses.push_back({use.map ? std::optional(use.map->layout) : std::nullopt,
+                           strides(*use.buffer), use.buffer->dtype.bits(),
+                           use.buffer->storage()->scope, use.access, use.vectorLimit});
+  }
+  return choice;
+}
+
 double opCost(const TileOp &op, const InferenceGraph &graph) {
   if (!op.schedule || !op.scheduled)
     return 0;

@@ -38,9 +38,16 @@ namespace {
 /// More registers than this for one fragment are never given by propagation.
 constexpr Index mostRegisters = 1024;
 
+/// What was decided for one target so far; launches of one function are often alike.
+struct Decided {
+  std::vector<std::pair<FreeChoice, Layout>> schedules;
+  SharedJudge memories;
+};
+
 class Inference {
 public:
-  explicit Inference(InferenceGraph &graph) : graph(graph), reached(graph.ops.size(), 0) {
+  Inference(InferenceGraph &graph, Decided &decided)
+      : graph(graph), decided(decided), reached(graph.ops.size(), 0) {
     for (TileOp &op : graph.ops)
       for (const FragmentUse &use : op.fragments)
         users[use.buffer].push_back(&op);
@@ -69,6 +76,7 @@ private:
   };
 
   InferenceGraph &graph;
+  Decided &decided;
   std::map<Buffer *, Ops> users; ///< of fragments
   std::vector<unsigned> reached; ///< by op: the round in which it was found by `connected` last
   unsigned round = 0;
@@ -249,6 +257,11 @@ private:
     if (fillsOnly) // a fill takes the home of its fragment, if that has one by now
       if (scheduleFromFragments(root))
         return;
+    std::optional<FreeChoice> choice = freeChoice(root);
+    auto known = std::find_if(decided.schedules.begin(), decided.schedules.end(),
+                              [&](const auto &entry) { return entry.first == choice; });
+    if (known != decided.schedules.end())
+      return setSchedule(root, known->second, LayoutOrigin::Free);
     std::vector<Layout> candidates = proposals(root, graph);
     TLC_CHECK(!candidates.empty(), "no schedule to propose");
     const Ops ops = connected(root);
@@ -264,6 +277,8 @@ private:
         best = std::move(made);
     }
     TLC_CHECK(best.has_value(), "no schedule is acceptable");
+    if (choice)
+      decided.schedules.emplace_back(std::move(*choice), best->schedules.front().second);
     for (auto &[op, schedule] : best->schedules)
       setSchedule(*op, std::move(schedule),
                   op == &root ? LayoutOrigin::Free : LayoutOrigin::Propagated);
@@ -375,7 +390,7 @@ bool relocate(InferenceGraph &graph, PassContext &context,
   return changed;
 }
 
-void inferLaunch(Function &function, Launch &launch, PassContext &context) {
+void inferLaunch(Function &function, Launch &launch, Decided &decided, PassContext &context) {
   legalizeReductions(function, launch);
   std::set<std::pair<Buffer *, bool>> tried; // before and after it had a home
   for (;;) {
@@ -383,7 +398,7 @@ void inferLaunch(Function &function, Launch &launch, PassContext &context) {
     if (!graph.misplaced.empty() && relocate(graph, context, tried))
       continue;
     if (graph.misplaced.empty()) {
-      Inference(graph).run();
+      Inference(graph, decided).run();
       findMisplaced(graph);
       if (!graph.misplaced.empty() && relocate(graph, context, tried))
         continue;
@@ -394,7 +409,7 @@ void inferLaunch(Function &function, Launch &launch, PassContext &context) {
       return;
     commit(graph);
     insertConversions(graph, context);
-    layoutMemories(graph, context.diagnostics);
+    layoutMemories(graph, decided.memories, context.diagnostics);
     return;
   }
 }
@@ -402,8 +417,9 @@ void inferLaunch(Function &function, Launch &launch, PassContext &context) {
 } // namespace
 
 void inferLayouts(Function &function, PassContext &context) {
+  Decided decided{{}, SharedJudge(context.target.sharedMemory())};
   for (auto &launch : function.launches)
-    inferLaunch(function, *launch, context);
+    inferLaunch(function, *launch, decided, context);
   if (!context.failed())
     function.phase = Phase::Scheduled;
 }

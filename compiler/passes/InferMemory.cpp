@@ -24,9 +24,7 @@ using namespace ir;
 
 namespace {
 
-struct TileAccess {
-  Layout fragment; ///< (reg, thread) -> coordinates of the storage
-  Index vectorLimit = 1;
+struct TileAccess : SharedJudge::Access {
   double trips = 1;
 };
 
@@ -80,7 +78,7 @@ void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
       if (use.panels || use.boxes)
         continue;
       if (auto access = onStorage(*use.buffer, memoryAccess(op, use)))
-        tile.accesses.push_back({std::move(*access), use.vectorLimit, op.trips});
+        tile.accesses.push_back({{std::move(*access), use.vectorLimit}, op.trips});
     }
   walk(graph.launch->body, [&](Stmt &stmt) {
     auto *alloc = dynCast<AllocStmt>(&stmt);
@@ -90,27 +88,7 @@ void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
   });
 }
 
-/// What one access costs, and whether no memory could make it cheaper: accesses as wide as they may
-/// be, without conflicts.
-struct Judgement {
-  AccessCost cost;
-  bool perfect = false;
-};
-
-std::optional<Judgement> judge(const Layout &memory, const TileAccess &access, Index bytes,
-                               const SharedMemory &machine) {
-  Layout extended = memory;
-  for (const OutputAxis &o : access.fragment.outputs)
-    if (extended.hasInput(o.name))
-      extended = extendInput(extended, o.name, o.size);
-  auto offsets = compose(extended, access.fragment);
-  if (!offsets)
-    return std::nullopt;
-  Index v = orderedWidth(*offsets, access.vectorLimit);
-  Judgement judgement{bankConflicts(*offsets, v, bytes, machine)};
-  judgement.perfect = v == access.vectorLimit && judgement.cost.conflictFree();
-  return judgement;
-}
+using Judgements = std::vector<std::optional<SharedJudge::Judgement>>;
 
 /// Wavefronts and instructions of all accesses, weighted by how often they happen; none if one does
 /// not compose.
@@ -119,8 +97,7 @@ struct Total {
   bool perfect = true; ///< each access is
 };
 
-std::optional<Total> sum(const SharedTile &tile,
-                         const std::vector<std::optional<Judgement>> &accesses) {
+std::optional<Total> sum(const SharedTile &tile, const Judgements &accesses) {
   Total total;
   for (std::size_t i = 0; i < accesses.size(); ++i) {
     if (!accesses[i])
@@ -132,11 +109,10 @@ std::optional<Total> sum(const SharedTile &tile,
   return total;
 }
 
-std::vector<std::optional<Judgement>> judgeAll(const Layout &memory, const SharedTile &tile,
-                                               Index bytes, const SharedMemory &machine) {
-  std::vector<std::optional<Judgement>> out;
+Judgements judgeAll(const Layout &memory, const SharedTile &tile, Index bytes, SharedJudge &judge) {
+  Judgements out;
   for (const TileAccess &access : tile.accesses)
-    out.push_back(judge(memory, access, bytes, machine));
+    out.push_back(judge.judge(memory, access, bytes));
   return out;
 }
 
@@ -178,7 +154,48 @@ void layoutBoxes(SharedTile &tile) {
     buffer.origin = LayoutOrigin::Strict;
 }
 
-void layoutTile(SharedTile &tile, const Target &target) {
+/// Pairs of accesses (store, load) worth deriving a memory from: the one with most to lose in plain
+/// rows with each of the next three. Empty if there is none.
+std::vector<std::pair<const Layout *, const Layout *>> worthDeriving(const SharedTile &tile,
+                                                                     const Judgements &inRows) {
+  std::vector<std::pair<double, const Layout *>> ranked;
+  for (std::size_t i = 0; i < inRows.size(); ++i) {
+    const TileAccess &access = tile.accesses[i];
+    if (canDerive(access.fragment))
+      ranked.emplace_back(inRows[i] ? access.trips * static_cast<double>(inRows[i]->cost.wavefronts)
+                                    : 1e30,
+                          &access.fragment);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](auto &a, auto &b) { return a.first > b.first; });
+  std::vector<std::pair<const Layout *, const Layout *>> pairs;
+  for (std::size_t i = 1; i < std::min<std::size_t>(ranked.size(), 4); ++i)
+    pairs.emplace_back(ranked[i].second, ranked[0].second);
+  if (ranked.size() == 1)
+    pairs.emplace_back(ranked[0].second, ranked[0].second);
+  return pairs;
+}
+
+/// The cheapest memory for the tile.
+Layout cheapest(const SharedTile &tile, const Sizes &shape, Index bytes, SharedJudge &judge) {
+  Layout memory = Layout::rowMajor(shape);
+  auto inRows = judgeAll(memory, tile, bytes, judge);
+  std::optional<Total> best = sum(tile, inRows);
+  for (auto [store, load] : worthDeriving(tile, inRows))
+    for (Vectors vectors : {Vectors::AnyOrder, Vectors::InOrder}) {
+      if (best && best->perfect)
+        return memory;
+      Layout derived = judge.derive(*store, *load, bytes, shape, vectors);
+      auto total = sum(tile, judgeAll(derived, tile, bytes, judge));
+      if (total && (!best || total->cost < best->cost) && tile.serves(derived)) {
+        best = total;
+        memory = std::move(derived);
+      }
+    }
+  return memory;
+}
+
+void layoutTile(SharedTile &tile, const Target &target, SharedJudge &judge) {
   Buffer &buffer = *tile.buffer;
   if (tile.panels)
     return layoutPanels(buffer);
@@ -189,46 +206,15 @@ void layoutTile(SharedTile &tile, const Target &target) {
   if (buffer.layout || !shape || shape->empty())
     return;
   Sizes sizes = dimSizes(*shape);
-  Layout rows = Layout::rowMajor(sizes);
-  buffer.layout = rows;
   buffer.origin = LayoutOrigin::Free;
-  if (!target.isGpu() || tile.plain || bits < 8 || bits > 128 || tile.accesses.empty())
+  bool free = std::any_of(tile.accesses.begin(), tile.accesses.end(),
+                          [](const TileAccess &access) { return canDerive(access.fragment); });
+  if (!target.isGpu() || tile.plain || bits < 8 || bits > 128 || !free) {
+    buffer.layout = Layout::rowMajor(sizes);
     return;
-  Index bytes = static_cast<Index>(bits) / 8;
-  SharedMemory machine = target.sharedMemory();
-  auto inRows = judgeAll(rows, tile, bytes, machine);
-  std::optional<Total> best = sum(tile, inRows);
-  // The two accesses with most to lose.
-  std::vector<std::pair<double, const TileAccess *>> ranked;
-  for (std::size_t i = 0; i < inRows.size(); ++i) {
-    const TileAccess &access = tile.accesses[i];
-    if (canDerive(access.fragment))
-      ranked.emplace_back(inRows[i] ? access.trips * static_cast<double>(inRows[i]->cost.wavefronts)
-                                    : 1e30,
-                          &access);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](auto &a, auto &b) { return a.first > b.first; });
-  if (ranked.empty())
-    return;
-  const Layout &first = ranked[0].second->fragment;
-  std::vector<std::pair<const Layout *, const Layout *>> pairs;
-  for (std::size_t i = 1; i < std::min<std::size_t>(ranked.size(), 4); ++i)
-    pairs.emplace_back(&ranked[i].second->fragment, &first);
-  if (pairs.empty())
-    pairs.emplace_back(&first, &first);
   buffer.alignment = std::max<Index>(buffer.alignment, 128);
-  for (auto [store, load] : pairs)
-    for (Vectors vectors : {Vectors::AnyOrder, Vectors::InOrder}) {
-      if (best && best->perfect)
-        return;
-      SharedPlan plan = deriveShared(*store, *load, bytes, machine, sizes, vectors);
-      auto total = sum(tile, judgeAll(plan.memory, tile, bytes, machine));
-      if (total && (!best || total->cost < best->cost) && tile.serves(plan.memory)) {
-        best = total;
-        buffer.layout = plan.memory;
-      }
-    }
+  buffer.layout = cheapest(tile, sizes, static_cast<Index>(bits) / 8, judge);
 }
 
 /// Views follow their storage.
@@ -247,11 +233,42 @@ void layoutViews(SharedTile &tile, DiagnosticEngine &diagnostics) {
 
 } // namespace
 
-void layoutMemories(InferenceGraph &graph, DiagnosticEngine &diagnostics) {
+std::optional<SharedJudge::Judgement> SharedJudge::judge(const Layout &memory, const Access &access,
+                                                         Index elementBytes) {
+  for (const Judged &known : judged)
+    if (known.elementBytes == elementBytes && known.access == access && known.memory == memory)
+      return known.judgement;
+  Layout extended = memory;
+  for (const OutputAxis &o : access.fragment.outputs)
+    if (extended.hasInput(o.name))
+      extended = extendInput(extended, o.name, o.size);
+  std::optional<Judgement> judgement;
+  if (auto offsets = compose(extended, access.fragment)) {
+    Index v = orderedWidth(*offsets, access.vectorLimit);
+    judgement.emplace();
+    judgement->cost = bankConflicts(*offsets, v, elementBytes, machine);
+    judgement->perfect = v == access.vectorLimit && judgement->cost.conflictFree();
+  }
+  judged.push_back({memory, access, elementBytes, judgement});
+  return judgement;
+}
+
+Layout SharedJudge::derive(const Layout &store, const Layout &load, Index elementBytes,
+                           const Sizes &shape, Vectors vectors) {
+  for (const Derived &known : derived)
+    if (known.elementBytes == elementBytes && known.vectors == vectors && known.shape == shape &&
+        known.store == store && known.load == load)
+      return known.memory;
+  Layout memory = deriveShared(store, load, elementBytes, machine, shape, vectors).memory;
+  derived.push_back({store, load, elementBytes, shape, vectors, memory});
+  return memory;
+}
+
+void layoutMemories(InferenceGraph &graph, SharedJudge &judge, DiagnosticEngine &diagnostics) {
   std::vector<SharedTile> tiles;
   collect(graph, tiles);
   for (SharedTile &tile : tiles) {
-    layoutTile(tile, *graph.target);
+    layoutTile(tile, *graph.target, judge);
     layoutViews(tile, diagnostics);
   }
   // Tiles that only scalar code uses; those of other launches still have their turn.
