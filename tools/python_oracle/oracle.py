@@ -45,7 +45,11 @@ def python_says(source):
 
 def on_purpose(source, reason, accepted, message=""):
     """The differences that are meant: encodings (UTF-8, ASCII and Latin-1 only), bytes in comments that are not UTF-8, and
-    expressions of more than 1000 nested operations, which here are a limit and there exhaust a stack only later."""
+    expressions of more than 1000 nested operations, which here are a limit and there exhaust a stack only later, and names that
+    Python would bring into another form first (NFKC), which are refused."""
+    if "TL0073" in message and reason is None:
+        text = source.decode("utf-8", "replace")
+        return unicodedata.normalize("NFKC", text) != text
     if "TL0025" in message and "operations inside each other" in message:
         return True
     head = source[:3] == b"\xef\xbb\xbf" or re.search(rb"coding[:=]", b"\n".join(source.splitlines()[:2]))

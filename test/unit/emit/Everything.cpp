@@ -287,7 +287,11 @@ private:
     b.alloc(local);
     b.store(local, {c.int32(0)}, c.real(DType(Scalar::BFloat16), 1));
     b.store(local, {c.int32(1)}, c.real(DType(Scalar::BFloat16), -INFINITY));
-    b.add<PrintStmt>().buffer = &local;
+    Expr shown = b.load("shown", local, {c.int32(1)});
+    auto &element = b.add<PrintStmt>();
+    element.message = "local";
+    element.value = shown;
+    element.index = c.int32(1);
     auto &assertion = b.add<AssertStmt>();
     assertion.condition = lessThan(c.int32(0), n);
     assertion.message = "N is positive";

@@ -48,7 +48,7 @@ TEST_CASE("kernels") {
     for (auto &[row, threads] : holders)
       EXPECT(threads.size() == 4 && *threads.rbegin() - *threads.begin() == 3);
     Layout wide = wgmmaC(n);
-    std::erase_if(wide.outputs, [](auto &o) { return o.name == "n"; });
+    wide.outputs.eraseIf([](auto &o) { return o.name == "n"; });
     EXPECT(planConversion(m, wide, 4).kind == ConversionKind::Registers);
     // S 64 x n and O 64 x 128 share the row layout: the statistics carry over.
     Conversion same = planConversion(m, reduceOutput(wgmmaC(128), "n"), 4);
