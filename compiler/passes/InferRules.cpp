@@ -29,37 +29,6 @@ std::optional<std::vector<Index>> constants(const std::vector<Expr> &values) {
   return out;
 }
 
-bool isZero(const IndexMap &map) {
-  auto c = map.constants();
-  return c && std::all_of(c->begin(), c->end(), [](Index v) { return v == 0; });
-}
-
-/// The map in coordinates of the buffer that owns the storage. None if a view shifts or re-cuts it
-/// in a way that indices known only at run time do not survive.
-std::optional<IndexMap> onStorage(const Buffer &buffer, IndexMap map) {
-  if (!buffer.base)
-    return map;
-  const Buffer &base = *buffer.base;
-  auto shape = buffer.constantShape(), baseShape = base.constantShape();
-  if (!shape || !baseShape || base.dtype != buffer.dtype ||
-      (buffer.baseOffset && !buffer.baseOffset.isConstant(0)))
-    return std::nullopt;
-  if (*shape == *baseShape)
-    return onStorage(base, std::move(map));
-  if (!isZero(map) || buffer.elementCount() != base.elementCount())
-    return std::nullopt;
-  auto view = compose(Layout::unflatten("flat", dimSizes(*baseShape)),
-                      Layout::rowMajor(dimSizes(*shape), "flat"));
-  auto whole = view ? compose(*view, map.layout) : std::nullopt;
-  if (!whole)
-    return std::nullopt;
-  IndexMap out;
-  out.layout = std::move(*whole);
-  Context &context = buffer.shape.at(0).context();
-  out.outer.assign(baseShape->size(), context.int32(0));
-  return onStorage(base, std::move(out));
-}
-
 Index vectorLimit(const Target &target, DType dtype) {
   unsigned bits = dtype.bits() * dtype.lanes;
   return std::max<Index>(1, target.limits.maxVectorBytes * 8 / bits);

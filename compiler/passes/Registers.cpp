@@ -48,6 +48,39 @@ Index RegisterMap::runLength(Index limit) const {
   return best;
 }
 
+namespace {
+
+bool isZero(const IndexMap &map) {
+  auto c = map.constants();
+  return c && std::all_of(c->begin(), c->end(), [](Index v) { return v == 0; });
+}
+
+} // namespace
+
+std::optional<IndexMap> onStorage(const Buffer &buffer, IndexMap map) {
+  if (!buffer.base)
+    return map;
+  const Buffer &base = *buffer.base;
+  auto shape = buffer.constantShape(), baseShape = base.constantShape();
+  if (!shape || !baseShape || base.dtype != buffer.dtype ||
+      (buffer.baseOffset && !buffer.baseOffset.isConstant(0)))
+    return std::nullopt;
+  if (*shape == *baseShape)
+    return onStorage(base, std::move(map));
+  if (!isZero(map) || buffer.elementCount() != base.elementCount())
+    return std::nullopt;
+  auto view = compose(Layout::unflatten("flat", dimSizes(*baseShape)),
+                      Layout::rowMajor(dimSizes(*shape), "flat"));
+  auto whole = view ? compose(*view, map.layout) : std::nullopt;
+  if (!whole)
+    return std::nullopt;
+  IndexMap out;
+  out.layout = std::move(*whole);
+  Context &context = buffer.shape.at(0).context();
+  out.outer.assign(baseShape->size(), context.int32(0));
+  return onStorage(base, std::move(out));
+}
+
 std::optional<Layout> wantedLayout(const IndexMap &map, const Layout &schedule) {
   auto constants = map.constants();
   if (!constants)
@@ -141,11 +174,12 @@ bool reaches(const Layout &home, std::span<const Index> shape, const IndexMap &m
 
 std::optional<RegisterMap> registerMap(const Buffer &fragment, const IndexMap &map,
                                        const Layout &schedule) {
-  auto shape = fragment.constantShape();
-  TLC_CHECK(shape && fragment.storage()->layout,
-            "registers of `" + fragment.name + "`, which has no layout");
-  const Layout &home = *fragment.storage()->layout;
-  auto access = accessOf(home, map, schedule);
+  const Buffer &owner = *fragment.storage();
+  auto shape = owner.constantShape();
+  TLC_CHECK(shape && owner.layout, "registers of `" + fragment.name + "`, which has no layout");
+  const Layout &home = *owner.layout;
+  auto whole = onStorage(fragment, map);
+  auto access = whole ? accessOf(home, *whole, schedule) : std::nullopt;
   auto held = access ? heldIn(home, access->wanted, dimSizes(*shape)) : std::nullopt;
   if (!held)
     return std::nullopt;

@@ -40,6 +40,10 @@ bool reaches(const Layout &home, std::span<const Index> shape, const IndexMap &m
 /// For a region whose tile the schedule covers.
 std::optional<RegisterMap> registerMap(const ir::Region &region, const Layout &schedule);
 
+/// The map in coordinates of the buffer that owns the storage. None if a view shifts or re-cuts it
+/// in a way that indices known only at run time do not survive.
+std::optional<IndexMap> onStorage(const ir::Buffer &buffer, IndexMap map);
+
 /// What `map` wants of a fragment for this schedule: (reg, thread) -> its coordinates. None if
 /// digits do not fit or an outer index is not constant.
 std::optional<Layout> wantedLayout(const IndexMap &map, const Layout &schedule);
