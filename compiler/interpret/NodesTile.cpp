@@ -1,6 +1,7 @@
 #include "interpret/TileNodes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tlc::interpret {
 
@@ -281,6 +282,11 @@ void GemmNode::once(Group &group, std::uint32_t lane) {
   if (!fits)
     return group.report(ReportKind::OutOfRange, "the matrices do not fit each other");
   group.countProduct(z.extents[0], z.extents[1], x.extents[!transposeA]);
+  // Products of one accumulator are done in their order, whoever waits for which.
+  if (z.view->storage->scope == ir::Scope::Fragment)
+    for (std::int64_t at : z.at)
+      if (at >= 0 && group.stateOf(*z.view, at) == InFlight)
+        group.markWritten(*z.view, at);
   if (x.view->dtype.isFloat() || y.view->dtype.isFloat() || z.view->dtype.isFloat())
     multiply<double>(group, lane, x, y, z, *this, isCleared);
   else
@@ -288,6 +294,8 @@ void GemmNode::once(Group &group, std::uint32_t lane) {
   if (!isAsync)
     return;
   MbarState *bar = hasBarrier ? mbarAt(group, barrier, lane, group.block) : nullptr;
+  // A product is a group of its own, which nobody else closes.
+  std::vector<Flight> others = std::exchange(group.open, {});
   for (std::int64_t at : z.at) {
     group.markWritten(*z.view, at, InFlight);
     Flight flight{
@@ -298,6 +306,9 @@ void GemmNode::once(Group &group, std::uint32_t lane) {
     else
       group.fly(flight);
   }
+  if (!bar)
+    group.commit();
+  group.open = std::move(others);
 }
 
 } // namespace tlc::interpret

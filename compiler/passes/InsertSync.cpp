@@ -12,7 +12,8 @@
 // in a pipelined main loop is what remains. In a role the barrier is one of the role's threads.
 // Barriers of the program count; with disableThreadStorageSync none is added. What threads write by
 // ordinary stores and warpgroup products read by descriptor also needs a fence of the writers in
-// front of the barrier, whoever put that there.
+// front of the barrier, whoever put that there; whose copies arrive at a barrier object by
+// themselves (cp.async) cannot fence them, so those who wait there do.
 //
 // Why here: after plan-shared, since buffers that share bytes conflict; last of all passes that
 // move or add accesses. CPU targets have no threads any more that could wait for each other.
@@ -50,6 +51,7 @@ public:
     if (analysis.readsByDescriptor())
       analysis.sufficient(points); // to know where fences belong
     insert(points, analysis.fences);
+    fenceArrivedCopies();
   }
 
   /// Only the fences in front of the program's own barriers.
@@ -61,9 +63,38 @@ public:
     std::unordered_set<const Stmt *> fences = analysis.fences;
     std::erase_if(fences, [](const Stmt *stmt) { return !isa<BarrierStmt>(*stmt); });
     insert({}, fences);
+    fenceArrivedCopies();
   }
 
 private:
+  /// Behind waits for asynchronous copies on barrier objects.
+  void fenceArrivedCopies() {
+    std::unordered_set<const Buffer *> arrivedAt;
+    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+      const auto *mbar = dynCast<MbarStmt>(&stmt);
+      if (mbar && mbar->op == MbarOp::CpAsyncArrive)
+        arrivedAt.insert(mbar->barrier.buffer->storage());
+      return true;
+    });
+    if (analysis.readsByDescriptor() && !arrivedAt.empty())
+      fenceWaits(launch.body, arrivedAt);
+  }
+
+  static void fenceWaits(Block &block, const std::unordered_set<const Buffer *> &arrivedAt) {
+    Block out;
+    for (StmtPtr &stmt : block) {
+      forEachBlock(*stmt, [&](Block &inner) { fenceWaits(inner, arrivedAt); });
+      const auto *mbar = dynCast<MbarStmt>(stmt.get());
+      bool waits =
+          mbar && mbar->op == MbarOp::Wait && arrivedAt.count(mbar->barrier.buffer->storage());
+      SourceRange range = stmt->range;
+      out.push_back(std::move(stmt));
+      if (waits)
+        out.push_back(std::make_unique<FenceStmt>(range));
+    }
+    block = std::move(out);
+  }
+
   void report(const Unplaceable &pair) {
     auto diagnostic = pass.diagnostics.report(diag::BarrierInDivergent, pair.later->range);
     if (pair.earlier != pair.later)

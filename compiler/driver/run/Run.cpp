@@ -1,6 +1,7 @@
 // `tlc run`: one call of one kernel, interpreted, on the CPU or on the emulator.
 #include "driver/Outputs.h"
 #include "driver/run/Results.h"
+#include "passes/PassManager.h"
 #include "support/Check.h"
 
 #include <algorithm>
@@ -86,8 +87,15 @@ void showCounts(Session &session, const Call &call, const Outcome &outcome,
 }
 
 void runCall(Session &session, CompiledUnit &unit, bool interprets) {
-  // The passes change the function; the interpreter runs what the source says.
+  // The passes change the function; the interpreter runs what the source says. It has to know which
+  // threads a statement is for, where the source says so by a branch.
   std::unique_ptr<ir::Function> original = ir::clone(*unit.functions.front());
+  passes::Schedule none;
+  passes::PassContext context{*unit.target, session.diagnostics, none};
+  passes::PipelineOptions roles;
+  roles.only = {"find-roles"};
+  if (!passes::runPasses(*original, context, roles).ok)
+    return;
   std::optional<Call> call = bindCall(session, *original);
   if (!call)
     return;
