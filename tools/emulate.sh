@@ -1,9 +1,9 @@
 #!/bin/sh
-# Compiles emitted .cu files for the emulator (runtime/emulate), like any other compiler driver:
+# Compiles emitted .cu and .hip files for the emulator (runtime/emulate), like any other compiler driver:
 #   tools/emulate.sh [compiler arguments] host.cpp kernel.cu -o run
-# .cu files become C++ whose accesses are watched; other sources are compiled as they are, against the
-# emulator's cuda_runtime.h. No toolkit and no GPU is needed. The device is the one the .cu was emitted
-# for (the newest, if there are several); EMU_ARCH=86 at run time says otherwise.
+# They become C++ whose accesses are watched; other sources are compiled as they are, against the
+# emulator's cuda_runtime.h and hip/hip_runtime.h. No toolkit and no GPU is needed. The device is the one
+# the file was emitted for (the newest, if there are several); EMU_ARCH=86 or gfx90a at run time says otherwise.
 #   CXX                 compiler, g++ or clang++ (g++)
 #   TLC_EMULATE_CACHE   where the library and the precompiled header are kept ($XDG_CACHE_HOME/tlc)
 # The program's settings: runtime/emulate/README.md.
@@ -21,8 +21,8 @@ include=$emulate/include
 kernel="-std=c++20 -g1 $tsan -ffp-contract=off -Wno-unknown-pragmas"
 
 # ---- the library and the precompiled header, once for each state of the sources
-key=$({ "$CXX" --version; cat "$0" "$emulate"/*/*.h "$emulate"/device/*.def "$emulate"/core/*.cpp "$emulate"/include/emu/*.h \
-  "$root"/runtime/cuda/*.cuh "$root"/runtime/portable/*.h; echo "$emulate"; } | cksum | tr ' ' -)
+key=$({ "$CXX" --version; cat "$0" "$emulate"/*/*.h "$emulate"/*/*.def "$emulate"/core/*.cpp "$emulate"/*/*/*.h \
+  "$emulate"/*/*/*.def "$root"/runtime/cuda/*.cuh "$root"/runtime/hip/*.h "$root"/runtime/portable/*.h; echo "$emulate"; } | cksum | tr ' ' -)
 cache=${TLC_EMULATE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tlc}/emulate-$key
 
 build_library() {
@@ -44,17 +44,20 @@ build_library() {
   rm -rf "$cache.new.$$"
 }
 # Precompiled for one optimisation level; others parse the header.
-precompile() {
+precompile() { # LEVEL NAME: of device/NAME.h, whose path it leaves in $header
   level=$1
+  header=$emulate/device/$2.h
+  [ -z "$clang" ] || return 0
   folder=$cache/header$level
-  if [ -z "$clang" ] && [ ! -e "$folder/tlc_emulated.h.gch" ]; then
+  if [ ! -e "$folder/$2.h.gch" ]; then
     mkdir -p "$folder"
-    echo "#include \"$emulate/device/tlc.h\"" > "$folder/tlc_emulated.h.$$"
-    mv "$folder/tlc_emulated.h.$$" "$folder/tlc_emulated.h"
+    echo "#include \"$header\"" > "$folder/$2.h.$$"
+    mv "$folder/$2.h.$$" "$folder/$2.h"
     "$CXX" $kernel "$level" -ffile-prefix-map="$root/runtime"=tlc-runtime -I"$include" -x c++-header \
-      "$folder/tlc_emulated.h" -o "$folder/tlc_emulated.h.gch.$$"
-    mv "$folder/tlc_emulated.h.gch.$$" "$folder/tlc_emulated.h.gch"
+      "$folder/$2.h" -o "$folder/$2.h.gch.$$"
+    mv "$folder/$2.h.gch.$$" "$folder/$2.h.gch"
   fi
+  header=$folder/$2.h
 }
 
 # ---- the command line: sources, what is to come out, and the rest
@@ -74,11 +77,7 @@ for argument; do
   -o) previous=-o ;;
   -c) only_objects=1 ;;
   -O*) level=$argument ;;
-  *.cu) kernels="$kernels$argument$newline" ;;
-  *.hip)
-    echo "emulate.sh: $argument: HIP is not emulated yet" >&2
-    exit 2
-    ;;
+  *.cu | *.hip) kernels="$kernels$argument$newline" ;;
   *.cpp | *.cc | *.cxx | *.c) hosts="$hosts$argument$newline" ;;
   *) options="$options $(quote "$argument")" ;;
   esac
@@ -88,26 +87,34 @@ if [ -z "$kernels$hosts" ]; then
   exit 2
 fi
 [ -e "$cache/libtlc_emulate.a" ] || build_library
-precompile "$level"
-if [ -z "$clang" ]; then header=$cache/header$level/tlc_emulated.h; else header=$emulate/device/tlc.h; fi
 # Files emitted with --runtime=include ask for "tlc/cuda/copy.cuh" and the like; what is device code there is in the
 # header already.
 [ -e "$cache/include/tlc" ] || { mkdir -p "$cache/include" && ln -sfn "$root/runtime" "$cache/include/tlc"; }
-included="-DEMU_RUNTIME_INCLUDED -ffile-prefix-map=\"$cache/include/tlc\"=tlc-runtime -I\"$cache/include\" \
-  -include \"$emulate/device/tlc.h\""
+included="-DEMU_RUNTIME_INCLUDED -ffile-prefix-map=\"$cache/include/tlc\"=tlc-runtime -I\"$cache/include\""
 
-architecture=0 count=0 objects=
+architecture=0 device= count=0 objects=
 IFS=$newline
 for source in $kernels; do
   unset IFS
   for one in $(sed -n '1,4s/code=sm_\([0-9]*\)/\n\1\n/gp' "$source" | grep -x '[0-9]*'); do
     [ "$one" -gt "$architecture" ] && architecture=$one
   done
+  for one in $(sed -n '1,4s/offload-arch=\(gfx[0-9a-f]*\)/\n\1\n/gp' "$source" | grep -x 'gfx[0-9a-f]*' | sort); do
+    device=$one
+  done
   count=$((count + 1))
   object=$temporary/$count.o
   [ -n "$only_objects" ] && object=${output:-$(basename "${source%.*}").o}
-  before="-include \"\$header\""
-  grep -q '^#include "tlc/' "$source" && before=$included
+  case $source in
+  *.hip) prelude=tlc_hip ;;
+  *) prelude=tlc ;;
+  esac
+  if grep -q '^#include "tlc/' "$source"; then
+    before="$included -include \"$emulate/device/$prelude.h\""
+  else
+    precompile "$level" "$prelude"
+    before="-include \"$header\""
+  fi
   eval "\"\$CXX\" $kernel $level -ffile-prefix-map=\"\$root/runtime\"=tlc-runtime -I\"\$include\" \
     $before $options -x c++ -c \"\$source\" -o \"\$object\""
   objects="$objects $(quote "$object")"
@@ -126,8 +133,9 @@ for source in $hosts; do
 done
 unset IFS
 [ -n "$only_objects" ] && exit 0
-if [ "$architecture" -gt 0 ]; then
-  echo "extern \"C\" { int emu_architecture = $architecture; }" > "$temporary/architecture.cpp"
+[ "$architecture" -gt 0 ] && [ -z "$device" ] && device=$architecture
+if [ -n "$device" ]; then
+  echo "extern \"C\" { const char *emu_device = \"$device\"; }" > "$temporary/architecture.cpp"
   "$CXX" -c "$temporary/architecture.cpp" -o "$temporary/architecture.o"
   objects="$objects $(quote "$temporary/architecture.o")"
 fi

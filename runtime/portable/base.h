@@ -8,6 +8,8 @@
 //@ TLC_FN
 #ifdef __CUDACC__
 #define TLC_FN [[maybe_unused]] __host__ __device__ __forceinline__
+#elif defined(__HIP__)
+#define TLC_FN [[maybe_unused]] __host__ __device__ inline
 #else
 #define TLC_FN [[maybe_unused]] inline
 #endif

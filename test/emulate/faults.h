@@ -16,11 +16,14 @@ struct Case {
   Run run;
   const char *kinds; ///< kinds of report that will do, separated by commas; empty: a clean kernel
   const char *marks; ///< the report must name a line with one of these comments: "wait,fill"
+  const char *device = ""; ///< EMU_ARCH; empty: the one that the files are for
 };
 
 void addPipelines(std::vector<Case> &cases);
 void addBlocks(std::vector<Case> &cases);
 void addGrids(std::vector<Case> &cases);
+void addHipProducts(std::vector<Case> &cases);
+void addHipWaves(std::vector<Case> &cases);
 void addHopperAttention(std::vector<Case> &cases);
 void addHopperCopies(std::vector<Case> &cases);
 void addHopperGemm(std::vector<Case> &cases);

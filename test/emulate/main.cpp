@@ -8,13 +8,15 @@ int main(int argc, char **argv) {
   addPipelines(cases);
   addBlocks(cases);
   addGrids(cases);
+  addHipProducts(cases);
+  addHipWaves(cases);
   addHopperAttention(cases);
   addHopperCopies(cases);
   addHopperGemm(cases);
   addHopperProducts(cases);
   for (const Case &c : cases) {
     if (argc == 2 && !std::strcmp(argv[1], "--list"))
-      std::printf("%s|%s|%s\n", c.name, c.kinds, c.marks);
+      std::printf("%s|%s|%s|%s\n", c.name, c.kinds, c.marks, c.device);
     else if (argc == 2 && !std::strcmp(argv[1], c.name))
       return c.run() ? 0 : 1;
   }

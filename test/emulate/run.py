@@ -16,7 +16,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SOURCES = ["pipelines.cu", "blocks.cu", "grids.cu", "hopper_attention.cu", "hopper_copies.cu", "hopper_gemm.cu", "hopper_products.cu"]
+SOURCES = ["pipelines.cu", "blocks.cu", "grids.cu", "hip_products.hip", "hip_waves.hip", "hopper_attention.cu", "hopper_copies.cu", "hopper_gemm.cu", "hopper_products.cu"]
 SCHEDULES = [("early", 0), ("late", 0), ("random", 1), ("random", 2)]
 
 
@@ -32,7 +32,7 @@ def call(command, **settings):
 def marks_of(report):
     """Marks on the lines that a report names."""
     found = set()
-    for name, line in re.findall(r"(\w+\.cu):(\d+)", report):
+    for name, line in re.findall(r"(\w+\.(?:cu|hip)):(\d+)", report):
         if (HERE / name).exists():
             text = (HERE / name).read_text().split("\n")[int(line) - 1]
             found.update(re.findall(r"// mark: (\w+)", text))
@@ -52,9 +52,10 @@ def judge(done, kinds, marks):
 
 
 def check(program, case):
-    name, kinds, marks = case
+    name, kinds, marks, device = case
+    architecture = {"EMU_ARCH": device} if device else {}
     for mode, seed in SCHEDULES:
-        done = call([program, name], EMU_MODE=mode, EMU_SEED=str(seed))
+        done = call([program, name], EMU_MODE=mode, EMU_SEED=str(seed), **architecture)
         trouble = judge(done, kinds and kinds.split(","), marks.split(","))
         if trouble:
             return f"{name} (EMU_MODE={mode} EMU_SEED={seed}): {trouble}"

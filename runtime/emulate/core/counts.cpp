@@ -36,21 +36,21 @@ std::string file_name;     // EMU_COUNTS
 u64 &at(u32 pc, Counter c) { return lines[pc][size_t(c)]; }
 
 struct Request {
-  u32 lanes = 0;
-  Address address[32];
+  Lanes lanes = 0;
+  Address address[kLanes];
 };
 /// Requests of one warp at one place that wait for the warp's other lanes.
 struct Gathered {
   u32 pc = 0, bytes = 0;
   bool shared = false;
-  u32 visits[32] = {};
+  u32 visits[kLanes] = {};
   std::vector<Request> requests;
 };
 
 u64 sectors_of(const Request &r, u32 bytes) {
   std::vector<Address> sectors;
-  for (int l = 0; l < 32; ++l)
-    if (r.lanes >> l & 1)
+  for (int l = 0; l < kLanes; ++l)
+    if (r.lanes & lane_bit(l))
       for (Address s = r.address[l] / 32; s <= (r.address[l] + bytes - 1) / 32; ++s)
         sectors.push_back(s);
   std::sort(sectors.begin(), sectors.end());
@@ -60,10 +60,10 @@ u64 sectors_of(const Request &r, u32 bytes) {
 std::pair<u64, u64> wavefronts_of(const Request &r, u32 bytes) {
   const int together = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
   u64 wavefronts = 0, conflicts = 0;
-  for (int first = 0; first < 32; first += together) {
+  for (int first = 0; first < kLanes; first += together) {
     std::vector<Address> words;
     for (int l = first; l < first + together; ++l)
-      if (r.lanes >> l & 1)
+      if (r.lanes & lane_bit(l))
         for (Address w = r.address[l] / 4; w <= (r.address[l] + bytes - 1) / 4; ++w)
           words.push_back(w);
     if (words.empty())
@@ -141,7 +141,7 @@ void count_access(Thread *t, Address address, size_t bytes, bool write, u32 pc) 
   const u32 visit = g.visits[t->lane]++;
   if (visit >= g.requests.size())
     g.requests.resize(visit + 1);
-  g.requests[visit].lanes |= 1u << t->lane;
+  g.requests[visit].lanes |= lane_bit(t->lane);
   g.requests[visit].address[t->lane] = address;
 }
 void settle_requests(Warp &w) {

@@ -12,6 +12,8 @@ constexpr int bits_of(Element e) {
     return 64;
   case Element::e4m3:
   case Element::e5m2:
+  case Element::e4m3fnuz:
+  case Element::e5m2fnuz:
   case Element::s8:
   case Element::u8:
     return 8;
@@ -36,11 +38,16 @@ template <class T> T element(const void *array, int i, Element e) {
   case Element::tf32: // the low 13 bits are not looked at
     std::memcpy(&word, bytes + 4 * i, 4);
     return T(__builtin_bit_cast(float, word & 0xffffe000));
+  case Element::f32:
+    std::memcpy(&word, bytes + 4 * i, 4);
+    return T(__builtin_bit_cast(float, word));
   case Element::f64:
     std::memcpy(&wide, bytes + 8 * i, 8);
     return T(wide);
   case Element::e4m3:
   case Element::e5m2:
+  case Element::e4m3fnuz:
+  case Element::e5m2fnuz:
     return T(small_table(e)[bytes[i]]);
   case Element::s8:
     return T(int8_t(bytes[i]));

@@ -166,6 +166,7 @@ struct Thread {
   int64_t cluster_ticket = 0;
   const char *waiting = nullptr; // for the deadlock report: a format, its numbers, an mbarrier
   int waiting_for[3] = {};
+  u32 unsettled = 0; // AMD: time of the first store to shared memory that was not waited for
   Address waiting_at = 0;
   u32 waiting_pc = 0;
   // atomics
@@ -190,19 +191,28 @@ struct Thread {
   void tick() { ++c.g.at[slot]; }
 };
 
+using Lanes = u64; // of a warp, as bits
+constexpr int kLanes = 64;
+inline Lanes lane_bit(int lane) { return Lanes(1) << lane; }
 struct Meeting { // a warp collective being gathered
   const char *what;
-  u32 mask, arrived = 0;
+  Lanes mask, arrived = 0;
   Site site;
-  void *args[32];
-  Thread *threads[32];
+  void *args[kLanes];
+  Thread *threads[kLanes];
+  /// Calls use(lane, its argument) for those that take part.
+  template <class T, class F> void each(F use) {
+    for (int l = 0; l < kLanes; ++l)
+      if (arrived & lane_bit(l))
+        use(l, *static_cast<T *>(args[l]));
+  }
 };
 struct Warp {
   std::vector<std::unique_ptr<Meeting>> meetings;
   struct { // lanes on their way into a block barrier
-    u32 mask = 0;
+    Lanes mask = 0;
     int id = 0, threads = 0;
-    bool wait = false;
+    bool wait = false, only = false; // only: what was not waited for is not ordered
     Site site;
     std::vector<Thread *> lanes;
   } gather;
@@ -305,13 +315,16 @@ struct Settings {
   bool checks = true;
   Mode mode = kEarly;
   u64 seed = 0;
-  int architecture = 90; // 10 * major + minor of the device that is played
+  int architecture = 90; // 10 * major + minor of the device that is played; 0: it is AMD's
+  u32 gfx = 0;           // 0x942 of gfx942, 0x90a of gfx90a
+  int lanes = 32;        // of a warp
   int sms = 132;         // its multiprocessors
 };
 extern Settings settings;
 extern Thread *current;
 extern Group *running;
 extern u32 fence_counter;
+inline Lanes whole_warp() { return settings.lanes == 64 ? ~Lanes(0) : Lanes(~0u); }
 extern u64 stores; // of all threads so far: shows whether those that poll get anywhere
 
 // fibers and scheduling
@@ -329,10 +342,13 @@ void access_reduction(const Actor &a, Address at, size_t bytes, u32 pc);
 void generic_access(Address at, size_t bytes, bool write, u32 pc);
 void settle_equal_store();
 void check_flights(const void *p, size_t bytes, u32 pc, const char *how);
+void touch_registers(const void *p, size_t bytes, u32 pc, const char *how);
 void read_registers(const void *p, size_t bytes, u32 pc);
 void write_registers(const void *p, size_t bytes, u32 pc);
 void check_written(const void *p, size_t bytes, u32 pc); // by an instruction that is no touch
-void forget_registers(Address stack);                    // nothing on it is written
+bool all_written(const void *p, size_t bytes);
+void mark_unwritten(const void *p, size_t bytes);
+void forget_registers(Address stack); // nothing on it is written
 void mark_swizzle(Address at, size_t bytes, int swizzle);
 int swizzle_at(Address at);
 void reset_shared(Block &b);
@@ -348,7 +364,7 @@ std::string describe(const Thread *t);
 std::vector<Allocation> &allocations();
 
 const float *table(bool bf16);          // all values of float16 or bfloat16
-const float *small_table(Element kind); // all values of e4m3 or e5m2
+const float *small_table(Element kind); // all values of an 8-bit float
 
 // sync
 void thread_exit(Thread *t);
@@ -358,9 +374,11 @@ void use_barrier(MBarrier *b, Thread *t, bool async, u32 pc);
 Address shared_to_generic(u32 shared, Block **owner = nullptr);
 void note_remote(Block *owner, u32 slot, u32 time, u32 pc);
 int64_t &seen_phase(Thread *t, Address bar);
-void meet_warp(const char *what, u32 mask, Site site, void *arg, void (*run)(Meeting &));
+void meet_warp(const char *what, Lanes mask, Site site, void *arg, void (*run)(Meeting &));
 void exit_checks(Block &b);
 void register_checks(Block &b);
+/// An asynchronous copy of this thread to shared memory, zeros behind the `valid` bytes.
+void start_copy(const char *what, u32 dst, const void *src, int bytes, int valid, u32 pc);
 void queue_bulk(std::function<void()> run, u32 pc);
 void open_bulk(Thread *t);
 void forget_releases();

@@ -10,9 +10,9 @@
 #include "cuda_runtime.h"
 #include "engine.h"
 
-// The architecture of the emitted file: tools/emulate.sh links a definition that says it.
+// What the emitted file was compiled for: tools/emulate.sh links a definition that says it.
 extern "C" {
-__attribute__((weak)) int emu_architecture = 90;
+__attribute__((weak)) const char *emu_device = "90";
 }
 
 uint3 threadIdx, blockIdx;
@@ -211,7 +211,7 @@ struct Maps {
     const char *seed = std::getenv("EMU_SEED");
     const char *checks = std::getenv("EMU_CHECKS");
     const char *sms = std::getenv("EMU_SMS");
-    const char *architecture = std::getenv("EMU_ARCH");
+    const char *device = std::getenv("EMU_ARCH");
     if (const char *counts = std::getenv("EMU_COUNTS"); counts && *counts)
       start_counting(counts);
     if (mode)
@@ -220,11 +220,27 @@ struct Maps {
       settings.seed = std::strtoull(seed, nullptr, 10);
     if (checks)
       settings.checks = *checks != '0';
-    settings.architecture = architecture ? std::atoi(architecture) : emu_architecture;
-    settings.sms = sms                           ? std::atoi(sms)
-                   : settings.architecture >= 90 ? 132
-                   : settings.architecture == 80 ? 108
-                                                 : 72;
+    choose_device(device && *device ? device : emu_device);
+    if (sms)
+      settings.sms = std::atoi(sms);
+  }
+
+private:
+  /// "80", or "gfx942": waves of AMD's compute devices have 64 lanes, of its graphics devices 32.
+  static void choose_device(const char *name) {
+    const bool amd = !std::strncmp(name, "gfx", 3);
+    settings.gfx = amd ? u32(std::strtoul(name + 3, nullptr, 16)) : 0;
+    settings.architecture = amd ? 0 : std::atoi(name);
+    settings.lanes = amd && settings.gfx < 0x1000 ? 64 : 32;
+    if (amd)
+      settings.sms = settings.gfx == 0x908                             ? 120
+                     : settings.gfx == 0x90a                           ? 104
+                     : settings.gfx == 0x942                           ? 304
+                     : settings.gfx == 0x950                           ? 256
+                     : settings.gfx >= 0x1100 && settings.gfx < 0x1200 ? 48
+                                                                       : 32;
+    else
+      settings.sms = settings.architecture >= 90 ? 132 : settings.architecture == 80 ? 108 : 72;
   }
 };
 static Maps &maps() {
@@ -240,6 +256,7 @@ static void run_blocks(const std::vector<u32> &indices, u32 per_cluster) {
   g.id = ++group_counter;
   g.cooperative = launch_now.cooperative;
   const u32 threads = launch_now.block.x * launch_now.block.y * launch_now.block.z;
+  const u32 lanes = u32(settings.lanes);
   for (u32 i = 0; i < indices.size(); ++i) {
     auto b = std::make_unique<Block>();
     b->group = &g;
@@ -248,7 +265,7 @@ static void run_blocks(const std::vector<u32> &indices, u32 per_cluster) {
     b->rank = int(i % per_cluster);
     b->live = int(threads);
     b->shared_bytes = u32(launch_now.shared);
-    b->warps.resize((threads + 31) / 32);
+    b->warps.resize((threads + lanes - 1) / lanes);
     b->warpgroups.resize((threads + 127) / 128);
     g.blocks.push_back(std::move(b));
   }
@@ -264,7 +281,7 @@ static void run_blocks(const std::vector<u32> &indices, u32 per_cluster) {
       auto t = std::make_unique<Thread>();
       t->block = b.get();
       t->index = unlinear(i, launch_now.block);
-      t->linear = int(i), t->lane = int(i % 32), t->warp = int(i / 32);
+      t->linear = int(i), t->lane = int(i % lanes), t->warp = int(i / lanes);
       t->slot = u32(g.threads.size());
       t->c.g.at.assign(g.kinds.size(), 0);
       t->c.v.at.assign(g.kinds.size(), 0);

@@ -20,6 +20,20 @@ void load(void *out, const void *p, size_t bytes, bool nc, Site s) {
   write_registers(out, bytes, pc);
   std::memcpy(out, p, bytes);
 }
+void store(void *p, const void *in, size_t bytes, Site s) {
+  const u32 pc = site_pc(s);
+  if (Address(p) % bytes)
+    report("misaligned",
+           format("write of %zu bytes at %s: ", bytes, describe(Address(p)).c_str()) + where(pc),
+           pc);
+  if (!device_address(Address(p))) {
+    report("out-of-bounds", "write outside device memory: " + where(pc), pc);
+    abandon();
+  }
+  generic_access(Address(p), bytes, true, pc);
+  read_registers(in, bytes, pc);
+  std::memcpy(p, in, bytes);
+}
 void load_shared(void *out, u32 shared, size_t bytes, Site s) {
   const u32 pc = site_pc(s);
   const Address a = shared_to_generic(shared);

@@ -244,13 +244,12 @@ void run_queue(Thread::Copies &c, u32 limit) {
     run();
   }
 }
-void cp_async(u32 dst, const void *src, int bytes, int valid, Site s) {
+void start_copy(const char *what, u32 dst, const void *src, int bytes, int valid, u32 pc) {
   Thread *t = current;
-  const u32 pc = site_pc(s);
   const Address to = shared_to_generic(dst), from = Address(src);
   if (to % Address(bytes) || (valid && from % Address(bytes)))
     report("misaligned",
-           format("cp.async of %d bytes from %s to %s: ", bytes, describe(from).c_str(),
+           format("%s of %d bytes from %s to %s: ", what, bytes, describe(from).c_str(),
                   describe(to).c_str()) +
                where(pc),
            pc);
@@ -261,7 +260,7 @@ void cp_async(u32 dst, const void *src, int bytes, int valid, Site s) {
   const bool later = settings.mode == kLate || (settings.mode == kRandom && random_number() % 2);
   const Epoch e = epoch(running->id, t->cp.slot, t->cp.commits + 1);
   const auto run = [=](const Clock &start) {
-    const Actor a{e, &start, &start, &start, false, "cp.async"};
+    const Actor a{e, &start, &start, &start, false, what};
     if (valid)
       access(a, from, size_t(valid), false, pc);
     access(a, to, size_t(bytes), true, pc);
@@ -275,6 +274,9 @@ void cp_async(u32 dst, const void *src, int bytes, int valid, Site s) {
     run(t->c.g);
   }
   t->tick();
+}
+void cp_async(u32 dst, const void *src, int bytes, int valid, Site s) {
+  start_copy("cp.async", dst, src, bytes, valid, site_pc(s));
 }
 void cp_async_commit() { ++current->cp.commits; }
 void cp_async_wait(int pending) {

@@ -63,14 +63,22 @@ const float *table(bool bf16) {
   return bf16 ? brain.data() : half.data();
 }
 
-static float small_value(u32 bits, int exponent_bits, int mantissa_bits, bool ieee) {
+enum class Specials {
+  ieee,
+  nan_only,
+  fnuz
+}; // fnuz: NaN in place of minus zero, one more in the bias
+static float small_value(u32 bits, int exponent_bits, int mantissa_bits, Specials specials) {
+  if (specials == Specials::fnuz && bits == 0x80)
+    return __builtin_nanf("");
   const u32 mantissa = bits & ((1u << mantissa_bits) - 1);
   const u32 exponent = bits >> mantissa_bits & ((1u << exponent_bits) - 1);
   const bool top = exponent == (1u << exponent_bits) - 1;
   const float sign = bits >> (exponent_bits + mantissa_bits) & 1 ? -1.0f : 1.0f;
-  if (top && (ieee || mantissa == (1u << mantissa_bits) - 1))
+  if (specials != Specials::fnuz && top &&
+      (specials == Specials::ieee || mantissa == (1u << mantissa_bits) - 1))
     return mantissa ? __builtin_nanf("") : sign * __builtin_inff();
-  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const int bias = (1 << (exponent_bits - 1)) - (specials == Specials::fnuz ? 0 : 1);
   const float fraction = float(mantissa) / float(1 << mantissa_bits) + (exponent ? 1.0f : 0.0f);
   return sign * __builtin_ldexpf(fraction, int(exponent ? exponent : 1) - bias);
 }
@@ -81,8 +89,14 @@ const float *small_table(Element e) {
       t[i] = value(i);
     return t;
   };
-  static const std::vector<float> e4m3 = values([](u32 i) { return small_value(i, 4, 3, false); }),
-                                  e5m2 = values([](u32 i) { return small_value(i, 5, 2, true); });
-  return e == Element::e4m3 ? e4m3.data() : e5m2.data();
+  static const std::vector<float>
+      e4m3 = values([](u32 i) { return small_value(i, 4, 3, Specials::nan_only); }),
+      e5m2 = values([](u32 i) { return small_value(i, 5, 2, Specials::ieee); }),
+      e4m3fnuz = values([](u32 i) { return small_value(i, 4, 3, Specials::fnuz); }),
+      e5m2fnuz = values([](u32 i) { return small_value(i, 5, 2, Specials::fnuz); });
+  return e == Element::e4m3       ? e4m3.data()
+         : e == Element::e5m2     ? e5m2.data()
+         : e == Element::e4m3fnuz ? e4m3fnuz.data()
+                                  : e5m2fnuz.data();
 }
 } // namespace emu

@@ -48,8 +48,8 @@ void set_max_registers(int count, bool up, Site s) {
   if (count % 8 || count < 24 || count > 256)
     report("registers",
            format("setmaxnreg of %d, not a multiple of 8 in 24..256: ", count) + where(pc), pc);
-  meet_warp("setmaxnreg", ~0u, s, &r, [](Meeting &m) {
-    const int l = __builtin_ctz(m.arrived);
+  meet_warp("setmaxnreg", whole_warp(), s, &r, [](Meeting &m) {
+    const int l = __builtin_ctzll(m.arrived);
     auto *r = static_cast<Registers *>(m.args[l]);
     Block &b = *m.threads[l]->block;
     Warp &w = b.warps[size_t(m.threads[l]->warp)];

@@ -162,7 +162,7 @@ static std::string describe_epoch(Epoch e) {
     return describe(running->threads[slot].get());
   switch (running->kinds[slot]) {
   case kGenericAgent:
-    return "cp.async";
+    return settings.gfx ? "a load to shared memory" : "cp.async";
   case kQuad:
     return "wgmma";
   default:
@@ -408,6 +408,10 @@ void generic_access(Address at, size_t bytes, bool write, u32 pc) {
     if (owner && owner != current->block)
       note_remote(owner, current->slot, current->c.g.at[current->slot], pc);
   }
+  if (write && settings.gfx && is_shared(at) && !current->unsettled) {
+    current->tick();
+    current->unsettled = current->c.g.at[current->slot];
+  }
   access(thread_actor(current), at, bytes, write, pc);
 }
 
@@ -428,7 +432,7 @@ void check_flights(const void *p, size_t bytes, u32 pc, const char *how) {
       return;
     }
 }
-static void touch_registers(const void *p, size_t bytes, u32 pc, const char *how) {
+void touch_registers(const void *p, size_t bytes, u32 pc, const char *how) {
   const Thread *t = current;
   const Address at = Address(p);
   if (!t->fences)
@@ -460,6 +464,19 @@ void mark_written(const void *p, size_t bytes) {
   else
     for (Address b = at; b < at + bytes; ++b)
       *written_at(b) |= u8(1 << b % 4);
+}
+bool all_written(const void *p, size_t bytes) { // of any thread's registers
+  const Address at = Address(p);
+  if (!settings.checks || at - kStackBase >= kStackBytes * kStacks)
+    return true;
+  for (Address b = at; b < at + bytes; ++b)
+    if (!(*written_at(b) >> b % 4 & 1))
+      return false;
+  return true;
+}
+void mark_unwritten(const void *p, size_t bytes) {
+  for (Address b = Address(p); b < Address(p) + bytes; ++b)
+    *written_at(b) &= u8(~(1 << b % 4));
 }
 void check_written(const void *p, size_t bytes, u32 pc) {
   if (!is_register(p, bytes))

@@ -9,11 +9,12 @@ static std::string at(Site s) { return where(site_pc(s)); }
 static bool same(Site a, Site b) { return a.line == b.line && !std::strcmp(a.file, b.file); }
 
 // ---- block and named barriers: a warp's live lanes meet first, then the warp arrives as one ----
-static u32 live_lanes(Block &b, int warp) {
-  u32 m = 0;
-  for (int l = 0; l < 32 && size_t(warp * 32 + l) < b.threads.size(); ++l)
-    if (!b.threads[size_t(warp * 32 + l)]->done)
-      m |= 1u << l;
+static Lanes live_lanes(Block &b, int warp) {
+  Lanes m = 0;
+  const size_t first = size_t(warp * settings.lanes);
+  for (int l = 0; l < settings.lanes && first + size_t(l) < b.threads.size(); ++l)
+    if (!b.threads[first + size_t(l)]->done)
+      m |= lane_bit(l);
   return m;
 }
 static void release_barrier(BlockBarrier &b) {
@@ -26,6 +27,18 @@ static void release_barrier(BlockBarrier &b) {
   b.waiting.clear(), b.warps.clear(), b.c.clear();
   b.arrived = b.expected = 0;
   b.result = b.votes, b.votes = 0;
+}
+/// What a barrier learns of a thread that comes to it.
+static void join_arrival(Clocks &c, Thread *t, bool only) {
+  u32 &time = t->c.g.at[t->slot];
+  const u32 now = time;
+  if (only && t->unsettled) // its stores may still be on their way
+    time = t->unsettled - 1;
+  else
+    t->unsettled = 0;
+  c.join(t->c);
+  time = now;
+  t->tick();
 }
 static void warp_arrives(Block &k, int warp) {
   Warp &w = k.warps[size_t(warp)];
@@ -50,8 +63,8 @@ static void warp_arrives(Block &k, int warp) {
            pc, site_pc(b.first));
   b.warps.push_back(warp);
   for (Thread *t : g.lanes)
-    b.c.join(t->c), t->tick();
-  b.arrived += g.threads ? 32 : int(g.lanes.size());
+    join_arrival(b.c, t, g.only);
+  b.arrived += g.threads ? settings.lanes : int(g.lanes.size());
   for (Thread *t : g.lanes)
     if (g.wait)
       b.waiting.push_back(t);
@@ -61,7 +74,7 @@ static void warp_arrives(Block &k, int warp) {
   if (b.arrived >= b.expected)
     release_barrier(b);
 }
-static void arrive_block(int id, int threads, Site s, bool wait) {
+static void arrive_block(int id, int threads, Site s, bool wait, bool only = false) {
   Thread *t = current;
   Block &k = *t->block;
   const u32 pc = site_pc(s);
@@ -69,7 +82,7 @@ static void arrive_block(int id, int threads, Site s, bool wait) {
     report("barrier", format("barrier number %d does not exist: ", id) + where(pc), pc);
     abandon();
   }
-  if (threads % 32 || threads < 0 || threads > int(k.threads.size() + 31) / 32 * 32) {
+  if (threads % settings.lanes || threads < 0 || threads > int(k.warps.size()) * settings.lanes) {
     report("barrier-count",
            format("barrier %d with %d threads, not a whole number of the block's warps: ", id,
                   threads) +
@@ -86,8 +99,8 @@ static void arrive_block(int id, int threads, Site s, bool wait) {
     abandon();
   }
   if (!g.mask)
-    g.id = id, g.threads = threads, g.wait = wait, g.site = s;
-  g.mask |= 1u << t->lane;
+    g.id = id, g.threads = threads, g.wait = wait, g.only = only, g.site = s;
+  g.mask |= lane_bit(t->lane);
   g.lanes.push_back(t);
   BlockBarrier &b = k.barriers[id];
   const bool last = g.mask == live_lanes(k, t->warp);
@@ -97,6 +110,7 @@ static void arrive_block(int id, int threads, Site s, bool wait) {
     park(pc, "barrier %d", id);
 }
 void barrier_sync(int id, int threads, Site s) { arrive_block(id, threads, s, true); }
+void barrier_only(Site s) { arrive_block(0, 0, s, true, true); }
 void barrier_arrive(int id, int threads, Site s) { arrive_block(id, threads, s, false); }
 
 int barrier_count(bool p, Site s) {
@@ -177,13 +191,19 @@ void cluster_wait(Site s) {
 u32 cluster_rank() { return u32(current->block->rank); }
 
 // ---- warp collectives ----
-void meet_warp(const char *what, u32 mask, Site s, void *arg, void (*run)(Meeting &)) {
+static std::string text_of(Lanes mask) {
+  return settings.lanes == 64 ? format("%016llx", (unsigned long long)mask)
+                              : format("%08x", u32(mask));
+}
+void meet_warp(const char *what, Lanes mask, Site s, void *arg, void (*run)(Meeting &)) {
   Thread *t = current;
   Warp &w = t->block->warps[size_t(t->warp)];
-  const u32 bit = 1u << t->lane, pc = site_pc(s);
+  const Lanes bit = lane_bit(t->lane);
+  const u32 pc = site_pc(s);
   if (!(mask & bit)) {
     report("collective",
-           format("%s: lane %d is not in its own mask %08x: ", what, t->lane, mask) + where(pc),
+           format("%s: lane %d is not in its own mask ", what, t->lane) + text_of(mask) + ": " +
+               where(pc),
            pc);
     abandon();
   }
@@ -193,8 +213,9 @@ void meet_warp(const char *what, u32 mask, Site s, void *arg, void (*run)(Meetin
       m = p.get();
   if (m && (m->mask != mask || std::strcmp(m->what, what) || !same(m->site, s))) {
     report("collective",
-           format("unequal rendezvous in warp %d: %s (mask %08x) at ", t->warp, what, mask) +
-               where(pc) + format(" meets %s (mask %08x) at ", m->what, m->mask) + at(m->site),
+           format("unequal rendezvous in warp %d: %s (mask ", t->warp, what) + text_of(mask) +
+               ") at " + where(pc) + format(" meets %s (mask ", m->what) + text_of(m->mask) +
+               ") at " + at(m->site),
            pc, site_pc(m->site));
     abandon();
   }
@@ -206,27 +227,28 @@ void meet_warp(const char *what, u32 mask, Site s, void *arg, void (*run)(Meetin
   m->args[t->lane] = arg, m->threads[t->lane] = t, m->arrived |= bit;
   if ((m->arrived & mask) == (mask & live_lanes(*t->block, t->warp))) {
     run(*m);
-    if (mask == ~0u)
+    if (mask == whole_warp())
       settle_requests(w);
-    for (int l = 0; l < 32; ++l)
-      if ((m->arrived >> l & 1) && m->threads[l] != t)
+    for (int l = 0; l < kLanes; ++l)
+      if ((m->arrived & lane_bit(l)) && m->threads[l] != t)
         wake(m->threads[l]);
     w.meetings.erase(
         std::find_if(w.meetings.begin(), w.meetings.end(), [&](auto &p) { return p.get() == m; }));
     return;
   }
-  park(pc, "warp collective in warp %d (lanes %08x of %08x there)", t->warp, int(m->arrived),
-       int(mask));
+  park(pc, "warp collective in warp %d (%d of %d lanes there)", t->warp,
+       __builtin_popcountll(m->arrived), __builtin_popcountll(mask));
 }
 
-void warp_sync(u32 mask, Site s) {
+int lanes_of_warp() { return settings.lanes; }
+void warp_sync(Lanes mask, Site s) {
   meet_warp("syncwarp", mask, s, nullptr, [](Meeting &m) {
     Clocks all;
-    for (int l = 0; l < 32; ++l)
-      if (m.arrived >> l & 1)
+    for (int l = 0; l < kLanes; ++l)
+      if (m.arrived & lane_bit(l))
         all.join(m.threads[l]->c);
-    for (int l = 0; l < 32; ++l)
-      if (m.arrived >> l & 1)
+    for (int l = 0; l < kLanes; ++l)
+      if (m.arrived & lane_bit(l))
         m.threads[l]->c.join(all), m.threads[l]->tick();
   });
 }
@@ -234,68 +256,61 @@ struct Shuffle {
   u64 in, out;
   int how, lane, width;
 };
-u64 shuffle(u32 mask, u64 bits, int how, int lane, int width, Site s) {
+static int source_lane(const Shuffle &x, int l) {
+  const int base = l / x.width * x.width, end = base + x.width;
+  switch (x.how) {
+  case kIndex:
+    return base + (x.lane & (x.width - 1));
+  case kXor:
+    return (l ^ x.lane) < end ? l ^ x.lane : l;
+  case kUp:
+    return l - x.lane >= base ? l - x.lane : l;
+  default:
+    return l + x.lane < end ? l + x.lane : l;
+  }
+}
+u64 shuffle(Lanes mask, u64 bits, int how, int lane, int width, Site s) {
   Shuffle x{bits, bits, how, lane, width};
   meet_warp("shuffle", mask, s, &x, [](Meeting &m) {
-    for (int l = 0; l < 32; ++l) {
-      if (!(m.arrived >> l & 1))
-        continue;
-      auto *x = static_cast<Shuffle *>(m.args[l]);
-      const int base = l / x->width * x->width;
-      int from = x->how == kIndex ? base + (x->lane & (x->width - 1))
-                 : x->how == kXor ? l ^ x->lane
-                 : x->how == kUp  ? l - x->lane
-                                  : l + x->lane;
-      if (x->how == kXor && from >= base + x->width)
-        from = l;
-      if (x->how == kUp && from < base)
-        from = l;
-      if (x->how == kDown && from >= base + x->width)
-        from = l;
-      if (from != l && !(m.arrived >> from & 1)) {
+    m.each<Shuffle>([&](int l, Shuffle &x) {
+      const int from = source_lane(x, l);
+      if (from != l && !(m.arrived & lane_bit(from)))
         report("collective",
                format("shuffle reads lane %d, which takes no part: ", from) + at(m.site),
                site_pc(m.site));
-        continue;
-      }
-      x->out = static_cast<Shuffle *>(m.args[from])->in;
-    }
+      else
+        x.out = static_cast<Shuffle *>(m.args[from])->in;
+    });
   });
   return x.out;
 }
-u32 ballot(u32 mask, bool p, Site s) {
-  u32 x = p;
+u64 ballot(Lanes mask, bool p, Site s) {
+  u64 x = p;
   meet_warp("vote", mask, s, &x, [](Meeting &m) {
-    u32 all = 0;
-    for (int l = 0; l < 32; ++l)
-      if ((m.arrived >> l & 1) && *static_cast<u32 *>(m.args[l]))
-        all |= 1u << l;
-    for (int l = 0; l < 32; ++l)
-      if (m.arrived >> l & 1)
-        *static_cast<u32 *>(m.args[l]) = all;
+    u64 all = 0;
+    m.each<u64>([&](int l, u64 &x) { all |= x ? lane_bit(l) : 0; });
+    m.each<u64>([&](int, u64 &x) { x = all; });
   });
   return x;
 }
 struct Match {
   u64 value;
-  u32 mask;
+  Lanes mask;
 };
-u32 match_any(u32 mask, u64 bits, Site s) {
+u64 match_any(Lanes mask, u64 bits, Site s) {
   Match x{bits, 0};
   meet_warp("match", mask, s, &x, [](Meeting &m) {
-    for (int l = 0; l < 32; ++l)
-      for (int o = 0; o < 32; ++o)
-        if ((m.arrived >> l & 1) && (m.arrived >> o & 1) &&
-            static_cast<Match *>(m.args[l])->value == static_cast<Match *>(m.args[o])->value)
-          static_cast<Match *>(m.args[l])->mask |= 1u << o;
+    m.each<Match>([&](int, Match &x) {
+      m.each<Match>([&](int o, Match &y) { x.mask |= x.value == y.value ? lane_bit(o) : 0; });
+    });
   });
   return x.mask;
 }
-u32 active_mask() { return 1u << current->lane; }
-bool elect(u32 mask, Site s) {
+u64 active_mask() { return lane_bit(current->lane); }
+bool elect(Lanes mask, Site s) {
   bool leader = false;
   meet_warp("elect", mask, s, &leader,
-            [](Meeting &m) { *static_cast<bool *>(m.args[__builtin_ctz(m.arrived)]) = true; });
+            [](Meeting &m) { *static_cast<bool *>(m.args[__builtin_ctzll(m.arrived)]) = true; });
   return leader;
 }
 
@@ -430,7 +445,7 @@ void thread_exit(Thread *t) {
   // A lane that ends leaves the masks, as on hardware; but who already waits for it was promised
   // it.
   for (auto &m : w.meetings)
-    if ((m->mask >> t->lane & 1) && m->arrived)
+    if ((m->mask & lane_bit(t->lane)) && m->arrived)
       report("collective",
              format("%s at ", m->what) + at(m->site) +
                  format(" waits for lane %d, which has ended", t->lane),

@@ -1,4 +1,7 @@
 // Matrix instructions of a warp: ldmatrix, stmatrix, mma.sync.
+#include <algorithm>
+#include <optional>
+
 #include "elements.h"
 
 namespace emu {
@@ -13,11 +16,14 @@ struct Tiles {
 };
 /// These instructions need their whole warp; a lane that has ended leaves a hole.
 static bool whole(const Meeting &m) {
-  if (m.arrived == ~0u)
+  const Lanes missing = whole_warp() & ~m.arrived;
+  if (!missing)
     return true;
   const u32 pc = site_pc(m.site);
   report("collective",
-         format("%s without the lanes %08x of its warp: ", m.what, ~m.arrived) + where(pc), pc);
+         format("%s without the lanes %llx of its warp: ", m.what, (unsigned long long)missing) +
+             where(pc),
+         pc);
   return false;
 }
 static void run_tiles(Meeting &m) {
@@ -61,12 +67,12 @@ static void run_tiles(Meeting &m) {
 void ldmatrix(u32 *out, int count, bool trans, u32 at, Site s) {
   Tiles x{out, nullptr, count, trans, false, shared_to_generic(at), site_pc(s)};
   write_registers(out, size_t(count) * 4, x.pc);
-  meet_warp("ldmatrix", ~0u, s, &x, run_tiles);
+  meet_warp("ldmatrix", whole_warp(), s, &x, run_tiles);
 }
 void stmatrix(const u32 *in, int count, bool trans, u32 at, Site s) {
   Tiles x{nullptr, in, count, trans, true, shared_to_generic(at), site_pc(s)};
   read_registers(in, size_t(count) * 4, x.pc);
-  meet_warp("stmatrix", ~0u, s, &x, run_tiles);
+  meet_warp("stmatrix", whole_warp(), s, &x, run_tiles);
 }
 
 // ---- mma.sync ----
@@ -92,14 +98,111 @@ template <class T> void multiply(const Product &p, const T *a, const T *b, T *c)
         sum[n] += x * row[n];
     }
 }
+size_t fragment_bytes(int rows, int columns, Element e) {
+  return size_t(rows * columns / 32 * bits_of(e) / 8);
+}
+int sum_at(int lane, int i) { return (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2; }
+
+/// Registers that nothing has set. A tile may have fewer rows or columns than the products that
+/// make it: such a row is set by nobody, and so is what comes of it. Anything else is a fault.
+class Unset {
+public:
+  explicit Unset(Meeting &meeting)
+      : meeting(meeting), p(*static_cast<Mma *>(meeting.args[0])->product) {
+    const int rows = p.m / 8;
+    meeting.each<Mma>([&](int l, Mma &x) {
+      for (int r = 0; r < rows; ++r)
+        count(row[l / 4 + r * 8], l, words(x.a, p.a, p.m * p.k, r, rows));
+      count(column[l / 4], l, words(x.b, p.b, p.n * p.k, 0, 1));
+    });
+    any = judge(row, p.m) | judge(column, 8);
+    meeting.each<Mma>([&](int l, Mma &x) {
+      for (int i = 0; i < 2 * rows; ++i)
+        if (!all_written(sum(x, i), size_t(bits_of(p.c) / 8)) && !is_padding(l, i))
+          fault(l);
+    });
+  }
+  /// What the product leaves.
+  void mark() {
+    meeting.each<Mma>([&](int l, Mma &x) {
+      for (int i = 0; any && i < p.m / 4; ++i)
+        if (is_padding(l, i))
+          mark_unwritten(sum(x, i), size_t(bits_of(p.c) / 8));
+    });
+  }
+
+private:
+  struct Line {
+    int set = 0, unset = 0, lane = 0; ///< of its registers; a lane with one that is not
+  };
+  struct Counts {
+    int set, unset;
+  };
+  /// Of one row of a fragment whose registers of 32 bits (or wider elements) belong to `rows` rows
+  /// in turn.
+  Counts words(const void *fragment, Element e, int elements, int first, int rows) const {
+    const size_t width = std::max(4, bits_of(e) / 8);
+    const int all = int(size_t(elements / 32 * bits_of(e) / 8) / width);
+    Counts c{0, 0};
+    for (int i = first; i < all; i += rows)
+      ++(all_written(static_cast<const u8 *>(fragment) + size_t(i) * width, width) ? c.set
+                                                                                   : c.unset);
+    return c;
+  }
+  static void count(Line &line, int lane, Counts c) {
+    line.set += c.set, line.unset += c.unset;
+    if (c.unset)
+      line.lane = lane;
+  }
+  bool judge(Line *lines, int n) {
+    int empty = 0, last = 0;
+    for (int i = 0; i < n; ++i) {
+      if (lines[i].set && lines[i].unset)
+        fault(lines[i].lane);
+      if (!lines[i].set)
+        ++empty, last = lines[i].lane;
+    }
+    if (empty == n)
+      fault(last);
+    return empty != 0;
+  }
+  bool is_padding(int lane, int i) const {
+    const int at = sum_at(lane, i);
+    return !row[at / 8].set || !column[at % 8].set;
+  }
+  u8 *sum(const Mma &x, int i) const {
+    return static_cast<u8 *>(x.c) + size_t(i * bits_of(p.c) / 8);
+  }
+  void fault(int lane) {
+    if (told)
+      return;
+    told = true;
+    const u32 pc = site_pc(meeting.site);
+    report("uninitialised",
+           describe(meeting.threads[lane]) + " reads a register that nothing has set: " + where(pc),
+           pc);
+  }
+
+  Meeting &meeting;
+  const Product &p;
+  Line row[16], column[8];
+  bool any = false, told = false;
+};
+bool all_set(Meeting &meeting, const Product &p) {
+  bool set = true;
+  meeting.each<Mma>([&](int, Mma &x) {
+    set = set && all_written(x.a, fragment_bytes(p.m, p.k, p.a)) &&
+          all_written(x.b, fragment_bytes(p.k, p.n, p.b)) &&
+          all_written(x.c, fragment_bytes(p.m, p.n, p.c));
+  });
+  return set;
+}
+
 template <class T> void run_mma(Meeting &meeting) {
   const Product &p = *static_cast<Mma *>(meeting.args[0])->product;
   static T a[16 * 64], b[64 * 8], c[16 * 8];
   const int together = bits_of(p.a) >= 32 ? 1 : 32 / bits_of(p.a);
   const int rows = p.m / 8, steps = p.k / (4 * together);
-  const auto sum_at = [&](int lane, int i) {
-    return (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2;
-  };
   for (int l = 0; l < 32; ++l) {
     const Mma &x = *static_cast<Mma *>(meeting.args[l]);
     for (int s = 0; s < steps; ++s)
@@ -129,23 +232,30 @@ template <class T> void run_mma(Meeting &meeting) {
 void mma(const Product &product, void *c, const void *a, const void *b, Site s) {
   Mma x{&product, c, a, b};
   const u32 pc = site_pc(s);
-  const auto bytes = [&](int rows, int columns, Element e) {
-    return size_t(rows * columns / 32 * bits_of(e) / 8);
-  };
-  check_written(a, bytes(product.m, product.k, product.a), pc);
-  check_written(b, bytes(product.k, product.n, product.b), pc);
-  check_written(c, bytes(product.m, product.n, product.c), pc);
-  write_registers(c, bytes(product.m, product.n, product.c), pc);
-  meet_warp("mma.sync", ~0u, s, &x, [](Meeting &m) {
+  touch_registers(c, fragment_bytes(product.m, product.n, product.c), pc, "write");
+  meet_warp("mma.sync", whole_warp(), s, &x, [](Meeting &m) {
     if (!whole(m))
       return;
     const Product &p = *static_cast<Mma *>(m.args[0])->product;
     count(Counter::products, site_pc(m.site));
     count(Counter::multiply_adds, site_pc(m.site), u64(p.m) * u64(p.n) * u64(p.k));
+    const bool set = all_set(m, p);
+    std::optional<Unset> unset;
+    if (!set)
+      unset.emplace(m);
     const Element kind = p.c;
     kind == Element::f64   ? run_mma<double>(m)
     : kind == Element::s32 ? run_mma<u32>(m)
                            : run_mma<float>(m);
+    if (set)
+      return;
+    Thread *was = current;
+    m.each<Mma>([&](int l, Mma &x) {
+      current = m.threads[l];
+      mark_written(x.c, fragment_bytes(p.m, p.n, p.c));
+    });
+    current = was;
+    unset->mark();
   });
 }
 } // namespace emu

@@ -58,7 +58,9 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 // ---- indices ----
 extern uint3 threadIdx, blockIdx; // set whenever a fiber starts or goes on
 extern dim3 blockDim, gridDim;
+#ifndef EMU_HIP
 constexpr int warpSize = 32;
+#endif
 
 // ---- arithmetic ----
 using std::max;

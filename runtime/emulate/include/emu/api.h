@@ -43,13 +43,14 @@ void cluster_wait(Site s);
 uint32_t cluster_rank();
 uint32_t map_shared(uint32_t shared, uint32_t rank);
 void *map_pointer(const void *shared, uint32_t rank, Site s); // into another block of the cluster
-void warp_sync(uint32_t mask, Site s);
+int lanes_of_warp();                                          // 32, or 64 on a device of wave64
+void warp_sync(uint64_t mask, Site s);
 enum { kIndex, kXor, kUp, kDown };
-uint64_t shuffle(uint32_t mask, uint64_t bits, int how, int lane, int width, Site s);
-uint32_t ballot(uint32_t mask, bool p, Site s);
-uint32_t match_any(uint32_t mask, uint64_t bits, Site s);
-uint32_t active_mask();
-bool elect(uint32_t mask, Site s);
+uint64_t shuffle(uint64_t mask, uint64_t bits, int how, int lane, int width, Site s);
+uint64_t ballot(uint64_t mask, bool p, Site s);
+uint64_t match_any(uint64_t mask, uint64_t bits, Site s);
+uint64_t active_mask();
+bool elect(uint64_t mask, Site s);
 void set_max_registers(int count, bool up, Site s);
 
 // ---- mbarriers ----
@@ -86,7 +87,22 @@ void bulk_wait(int pending, bool read_only);
 // ---- matrices ----
 void ldmatrix(uint32_t *out, int count, bool trans, uint32_t at, Site s);
 void stmatrix(const uint32_t *in, int count, bool trans, uint32_t at, Site s);
-enum class Element { f16, bf16, tf32, f32, f64, e4m3, e5m2, s8, u8, s4, u4, s32 };
+enum class Element {
+  f16,
+  bf16,
+  tf32,
+  f32,
+  f64,
+  e4m3,
+  e5m2,
+  e4m3fnuz,
+  e5m2fnuz,
+  s8,
+  u8,
+  s4,
+  u4,
+  s32
+};
 /// c += a b of one warp (mma.sync): each lane passes its fragments in the order of the PTX manual.
 struct Product {
   int m, n, k;
@@ -106,8 +122,40 @@ struct WgmmaShape {
 void wgmma(const WgmmaShape &shape, void *d, uint64_t desc_a, const uint32_t *a, uint64_t desc_b,
            bool accumulate, Site s);
 
+// ---- waves of AMD's devices ----
+/// c += a b of one wave. Where a lane's elements lie follows from the device; from and to: the
+/// devices that have the instruction, 0x90a for gfx90a.
+struct WaveProduct {
+  int m, n, k;
+  Element a, b, c;
+  uint32_t from, to;
+};
+void wave_multiply(const WaveProduct &product, void *c, const void *a, const void *b, Site s);
+/// A move between lanes by data parallel primitives: as v_mov_b32_dpp. Lanes without a source keep
+/// `old`.
+uint32_t wave_move(uint32_t old, uint32_t word, int control, int rows, int banks, Site s);
+uint32_t wave_read(uint32_t word, int lane, Site s); // the same lane for all; -1: the first
+uint32_t wave_permute(uint32_t word, int lane, Site s);
+/// Global to shared memory, past the registers: lane i's bytes go to base + i * bytes. Without
+/// `from` zeros do. Complete after lds_wait.
+void lds_load(uint32_t base, const void *from, int bytes, Site s);
+void lds_wait(int pending); // for all but so many of this wave's lds_loads
+void lds_settle();          // for this wave's own accesses to shared memory
+void barrier_only(Site s);  // orders what was waited for, nothing else
+/// A load or store by descriptor; outside of its `size` bytes zeros are read and nothing is
+/// written.
+struct BufferAccess {
+  const void *base;
+  uint32_t size, offset;
+  int bytes;
+};
+void buffer_load(void *to, const BufferAccess &a, Site s);
+void buffer_store(const void *from, const BufferAccess &a, Site s);
+const void *buffer_address(const BufferAccess &a); // null outside
+
 // ---- explicit accesses and atomics ----
 void load(void *out, const void *generic, size_t bytes, bool nc, Site s);
+void store(void *generic, const void *in, size_t bytes, Site s);
 void load_shared(void *out, uint32_t shared, size_t bytes, Site s);
 void store_shared(uint32_t shared, const void *in, size_t bytes, Site s);
 enum Order { kRelaxed, kAcquire, kRelease, kAcqRel };

@@ -1,0 +1,4 @@
+#pragma once
+#include "hip_runtime.h"
+
+#include "../cuda_fp16.h"
