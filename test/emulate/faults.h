@@ -20,6 +20,7 @@ struct Case {
 };
 
 void addPipelines(std::vector<Case> &cases);
+void addSparse(std::vector<Case> &cases);
 void addBlocks(std::vector<Case> &cases);
 void addGrids(std::vector<Case> &cases);
 void addHipProducts(std::vector<Case> &cases);

@@ -6,6 +6,7 @@
 int main(int argc, char **argv) {
   std::vector<Case> cases;
   addPipelines(cases);
+  addSparse(cases);
   addBlocks(cases);
   addGrids(cases);
   addHipProducts(cases);

@@ -104,7 +104,9 @@ size_t fragment_bytes(int rows, int columns, Element e) {
 int sum_at(int lane, int i) { return (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2; }
 
 /// Registers that nothing has set. A tile may have fewer rows or columns than the products that
-/// make it: such a row is set by nobody, and so is what comes of it. Anything else is a fault.
+/// make it: such a row is set by nobody, and so is what comes of it; whoever uses that is told. A
+/// row that is set in parts, and a sum that is not set though its row and column are, is a fault at
+/// once.
 class Unset {
 public:
   explicit Unset(Meeting &meeting)
@@ -155,16 +157,13 @@ private:
       line.lane = lane;
   }
   bool judge(Line *lines, int n) {
-    int empty = 0, last = 0;
+    bool empty = false;
     for (int i = 0; i < n; ++i) {
       if (lines[i].set && lines[i].unset)
         fault(lines[i].lane);
-      if (!lines[i].set)
-        ++empty, last = lines[i].lane;
+      empty = empty || !lines[i].set;
     }
-    if (empty == n)
-      fault(last);
-    return empty != 0;
+    return empty;
   }
   bool is_padding(int lane, int i) const {
     const int at = sum_at(lane, i);

@@ -109,6 +109,9 @@ struct Product {
   Element a, b, c;
 };
 void mma(const Product &product, void *c, const void *a, const void *b, Site s);
+/// The same where A keeps two of four neighbours along k (mma.sp): cuda/sparse.cuh.
+void mma_sparse(const Product &product, int selector, void *c, const void *a, const void *b,
+                uint32_t metadata, Site s);
 void wgmma_fence(Site s);
 void wgmma_commit(Site s);
 void wgmma_wait(int pending, Site s);
