@@ -129,19 +129,19 @@ bool allProducts() {
   return right && product<sp32_f16_f16_f32<1>, clean>() && product<sp32_f16_f16_f16<1>, clean>() &&
          product<sp32_bf16_bf16_f32<1>, clean>();
 }
-using half = sp32_f16_f16_f32<0>;
-using byte = sp64_s8_s8_s32<0>;
+using pairs_of_halves = sp32_f16_f16_f32<0>;
+using pairs_of_bytes = sp64_s8_s8_s32<0>;
 
 } // namespace
 
 void addSparse(std::vector<Case> &cases) {
   const Case all[] = {
       {"sparse", allProducts, "", ""},
-      {"sparse: a lane skips the product", product<half, laneSkips>, "collective,deadlock", "product"},
-      {"sparse: places not in order", product<half, notAscending>, "metadata", "product"},
-      {"sparse: a place twice", product<byte, twiceTheSame>, "metadata", "product"},
-      {"sparse: fragment not loaded", product<byte, fragmentNotLoaded>, "uninitialised", "product"},
-      {"sparse: sum not cleared", product<half, sumNotCleared>, "uninitialised", "product"},
+      {"sparse: a lane skips the product", product<pairs_of_halves, laneSkips>, "collective,deadlock", "product"},
+      {"sparse: places not in order", product<pairs_of_halves, notAscending>, "metadata", "product"},
+      {"sparse: a place twice", product<pairs_of_bytes, twiceTheSame>, "metadata", "product"},
+      {"sparse: fragment not loaded", product<pairs_of_bytes, fragmentNotLoaded>, "uninitialised", "product"},
+      {"sparse: sum not cleared", product<pairs_of_halves, sumNotCleared>, "uninitialised", "product"},
   };
   cases.insert(cases.end(), std::begin(all), std::end(all));
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds what a GPU computed against what the emulator did: compare.py GPU.txt EMULATED.txt
 
-Both files come from compare_mma.cu. Products: the difference of the two is measured in units of the sum's
+Both files come from compare_mma.cu, or both from compare_wgmma.cpp. Products: the difference of the two is measured in units of the sum's
 rounding (2^-24 of a float32) times the sum of all magnitudes that went into it, and must stay within the
 tolerance of the atom; not-a-number and infinities must be the same. Integer products and conversions must
 agree in every bit (of not-a-number: in being one). Exit status 1 if something does not.
@@ -92,7 +92,9 @@ def compare_conversion(name, gpu, emulated):
 
 
 def missing_atoms(names):
-    """Products of the runtime that the files do not have."""
+    """Products of the runtime that the files do not have, if they are about those."""
+    if not any(n.startswith("mma_") for n in names):
+        return []
     text = (ROOT / "runtime" / "cuda" / "matrix.cuh").read_text()
     return sorted(set(re.findall(r"^//@ (mma_m\w+)$", text, re.M)) - names)
 

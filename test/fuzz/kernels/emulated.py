@@ -38,7 +38,7 @@ TARGETS = ["sm75", "sm80", "sm89", "sm90", "cpu"]
 SAME, REFUSED = "same", "refused"
 
 
-def call(command, settings=None, limit=300):
+def call(command, settings=None, limit=900):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("EMU_")} | (settings or {})
     try:
         done = subprocess.run([str(c) for c in command], env=environment, text=True, errors="replace", timeout=limit,
