@@ -113,7 +113,8 @@ Ranges::Ranges(const Function &function) {
   for (const Dim &dim : function.dims)
     refine(dim.var, Interval{0, Interval::infinity});
   for (const LaunchConstant &constant : function.launchConstants)
-    refine(constant.var, Interval{1, Interval::infinity});
+    if (constant.what == LaunchConstant::What::MultiprocessorCount)
+      refine(constant.var, Interval{1, Interval::infinity});
   // Divisibility decides which atoms stand for a dim, so it comes before the inequalities.
   for (const Constraint &constraint : function.constraints)
     if (isDivisibility(constraint.condition))

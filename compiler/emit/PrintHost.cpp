@@ -62,7 +62,12 @@ public:
 
   void plan(const Variant &variant) {
     bind(*variant.function, "device.");
+    names.enter();
     TextWriter body;
+    std::vector<Expr> extents;
+    for (const PrintedKernel &kernel : variant.kernels)
+      extents.insert(extents.end(), kernel.launch->grid.begin(), kernel.launch->grid.end());
+    computeConstants(*variant.function, extents, body);
     body.line("plan->workspace = 0;");
     for (std::size_t i = 0; i < variant.function->workspace.size(); ++i)
       workspacePart(*variant.function->workspace[i], i, body);
@@ -77,11 +82,19 @@ public:
             body);
     body.line("return TLC_OK;");
     function("plan", {"const tlc::device_limits &device", planType() + " *plan"}, body.str());
+    names.leave();
   }
 
   void start(const Variant &variant) {
     bind(*variant.function, "device.");
+    names.enter();
     TextWriter body;
+    std::vector<Expr> passedOn;
+    for (const PrintedKernel &kernel : variant.kernels)
+      for (const KernelArgument &argument : kernel.arguments)
+        if (argument.var)
+          passedOn.push_back(argument.var);
+    computeConstants(*variant.function, passedOn, body);
     bool returned = false;
     for (std::size_t i = 0; i < variant.kernels.size(); ++i) {
       std::string call =
@@ -99,6 +112,7 @@ public:
     function("start",
              {"const tlc::device_limits &device", "const " + planType() + " &plan", "void *stream"},
              body.str());
+    names.leave();
   }
 
   std::string planType() const {
@@ -125,7 +139,30 @@ private:
         names.alias(p.var, "a." + unit.interface.params[i].name);
     }
     for (const LaunchConstant &constant : function.launchConstants)
-      names.alias(constant.var, device + "multiprocessors");
+      if (constant.what == LaunchConstant::What::MultiprocessorCount)
+        names.alias(constant.var, device + "multiprocessors");
+  }
+
+  /// Those of the launch constants on which `wanted` depends, as local variables.
+  void computeConstants(const Function &function, std::vector<Expr> wanted, TextWriter &to) {
+    std::vector<const LaunchConstant *> used;
+    const auto &constants = function.launchConstants;
+    for (auto constant = constants.rbegin(); constant != constants.rend(); ++constant) {
+      bool isUsed = constant->value && std::any_of(wanted.begin(), wanted.end(),
+                                                   [&](Expr e) { return uses(e, constant->var); });
+      if (!isUsed)
+        continue;
+      used.push_back(&*constant);
+      wanted.push_back(constant->value);
+    }
+    for (auto constant = used.rbegin(); constant != used.rend(); ++constant) {
+      // Sizes are wider here than in kernels.
+      std::string type = exprs.storageOf((*constant)->var.dtype());
+      std::string value = exprs.print((*constant)->value);
+      writeWrapped(to, "const " + type + " " + names.declare((*constant)->var) + " = " +
+                           ((*constant)->var.dtype().isBool() ? value : type + "(" + value + ")") +
+                           ";");
+    }
   }
 
   void returnOnError(const std::string &call, TextWriter &to) {

@@ -89,6 +89,7 @@ private:
 
   bool bindArguments(const std::vector<std::int64_t> &dims);
   void inferDims(std::vector<std::optional<std::int64_t>> &values);
+  void bindConstants();
   bool bindTensors();
   bool bindTensor(const ir::Buffer &b, Tensor *tensor);
   bool checkConstraints();
@@ -146,9 +147,25 @@ bool Runner::bindArguments(const std::vector<std::int64_t> &dims) {
     else
       machine.arguments[p.scalar.get()] = {.i = wrapInteger(type, args[i].integer)};
   }
-  for (const ir::LaunchConstant &c : function.launchConstants)
-    machine.arguments[c.var.get()] = {.i = machine.options.multiprocessors};
+  bindConstants();
   return true;
+}
+
+/// Those that are computed from integers that are known by now.
+void Runner::bindConstants() {
+  ir::Substitution known;
+  for (const ir::LaunchConstant &c : function.launchConstants) {
+    std::int64_t value = machine.options.multiprocessors;
+    if (c.what == ir::LaunchConstant::What::Computed) {
+      std::vector<ir::Expr> vars;
+      ir::collectVars(c.value, vars);
+      for (ir::Expr var : vars)
+        known.emplace_back(var,
+                           var.context().integer(var.dtype(), machine.arguments.at(var.get()).i));
+      value = *ir::substitute(c.value, known).constant();
+    }
+    machine.arguments[c.var.get()] = {.i = value};
+  }
 }
 
 bool Runner::bindTensor(const ir::Buffer &b, Tensor *tensor) {

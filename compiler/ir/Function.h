@@ -40,10 +40,12 @@ struct Constraint {
   SourceRange range;
 };
 
-/// A value known only on the device of the call (SM count): the launcher fills it in.
+/// A number that the launcher finds out, on the device of the call, and hands to the kernels that
+/// use it.
 struct LaunchConstant {
-  enum class What : std::uint8_t { MultiprocessorCount } what = What::MultiprocessorCount;
+  enum class What : std::uint8_t { MultiprocessorCount, Computed } what = What::MultiprocessorCount;
   Expr var;
+  Expr value; ///< Computed: over params, dims and the constants before it
 };
 
 /// T.use_swizzle: blocks walk the grid in panels of `panel` rows or columns, for L2 reuse. 0: plain

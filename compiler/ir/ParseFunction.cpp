@@ -91,6 +91,10 @@ void Reader::fact() {
     LaunchConstant c;
     word(c.what, launchConstants);
     bind(define(c.var, 0), c.var, DType(Scalar::Int32));
+    if (c.what == LaunchConstant::What::Computed) {
+      in.expect("=");
+      c.value = in.parseExpr();
+    }
     function->launchConstants.push_back(c);
   } else if (in.take("workspace")) {
     declare(function->workspace.emplace_back());

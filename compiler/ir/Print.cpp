@@ -398,6 +398,10 @@ void Writer::facts(const Function &f) {
   for (const LaunchConstant &c : f.launchConstants) {
     out << "constant " << launchConstants[static_cast<std::size_t>(c.what)] << " ";
     definition(c.var, DType(Scalar::Int32));
+    if (c.value) {
+      out << " = ";
+      expr(c.value);
+    }
     out << '\n';
   }
   for (const Buffer *b : f.workspace) {

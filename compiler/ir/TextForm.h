@@ -52,7 +52,8 @@ inline constexpr std::array<std::string_view, 3> reducerActions = {"init", "upda
 inline constexpr std::array<std::string_view, 4> conversionKinds = {"none", "registers", "shuffle",
                                                                     "shared"};
 inline constexpr std::array<std::string_view, 4> phases = {"tile", "scheduled", "thread", "named"};
-inline constexpr std::array<std::string_view, 1> launchConstants = {"multiprocessor_count"};
+inline constexpr std::array<std::string_view, 2> launchConstants = {"multiprocessor_count",
+                                                                    "computed"};
 inline constexpr std::array<std::string_view, 3> accesses = {"read", "write", "readwrite"};
 
 inline std::optional<DType> dtypeOf(Expr e) { return e ? std::optional(e.dtype()) : std::nullopt; }

@@ -47,13 +47,19 @@ private:
       state.need(d.var && d.var.dtype().isInt(),
                  [&] { return "dim " + d.name + " is no integer"; });
     }
-    for (const LaunchConstant &c : function.launchConstants)
-      state.bind(c.var);
     for (const Param &p : function.params) {
       state.need((p.buffer != nullptr) != static_cast<bool>(p.scalar),
                  [&] { return "parameter " + p.name + " is not one of a tensor and a scalar"; });
       if (p.scalar)
         state.bind(p.scalar);
+    }
+    for (const LaunchConstant &c : function.launchConstants) {
+      bool computed = c.what == LaunchConstant::What::Computed;
+      state.need(computed == static_cast<bool>(c.value),
+                 "a constant has a value exactly if it is computed");
+      if (c.value)
+        state.expr(c.value, "a constant");
+      state.bind(c.var);
     }
     auto global = [&](const Buffer *b) {
       if (!state.need(b != nullptr, "a buffer is missing"))

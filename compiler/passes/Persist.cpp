@@ -2,9 +2,11 @@
 //
 //   launch grid(gx, gy) blocks(%bx, %by) { B }
 //     =>
-//   launch grid(min(gx * gy, %multiprocessors * n)) blocks(%worker) {
+//   constant computed %tiles = gx * gy
+//   constant computed %workers = min(%tiles, %multiprocessors * n)
+//   launch grid(%workers) blocks(%worker) {
 //     for %round in 0 .. rounds of this worker {
-//       let %tile = %worker + %round * min(...)
+//       let %tile = %worker + %round * %workers
 //       let %bx = ... ; let %by = ...            // in the order of the raster
 //       assume %bx < gx and %by < gy
 //       B
@@ -20,11 +22,17 @@
 // shares. The plan then says `fold`: a worker takes tiles in pairs, a long one and the short one
 // that makes up for it.
 //
-//     let %folded = the pairs share out well enough       // else each block takes one tile,
-//     for %round in 0 .. %folded ? 2 * pairs of this worker : 1 {       // the longest first
-//       let %pair = ... ; let %bx = %round is even ? gx - 1 - %pair : %pair
-//       if not (%round is odd and %bx is the tile before) { B }
+//     constant computed %folded = the pairs share out well enough
+//     for %round in 0 .. rounds of this worker {
+//       let %item = %worker + %round * %workers
+//       for %half in 0 .. %folded ? 2 : 1 {
+//         let %bx = %half == 1 ? place of the item : gx - 1 - place
+//         if not (%half == 1 and it is the tile before) { B }
+//       }
 //     }
+//
+// Where they do not, each block takes one tile, and the longest come first: those the machine
+// itself shares out.
 //
 // Why here: after bounds, whose proofs are about the grid as it was, and before the passes that
 // part producers from consumers, which take the loop along.
@@ -60,39 +68,42 @@ public:
 
   void run() {
     requireCountable();
-    std::vector<Expr> outside;
-    for (Expr extent : launch.grid)
-      outside.push_back(counted(extent));
-    const Work all = workOf(outside, nullptr);
+    constexpr const char *names[] = {"columns", "rows", "planes"};
+    for (std::size_t d = 0; d < launch.grid.size(); ++d)
+      extents.push_back(constant(names[d], context.cast(Scalar::Int32, launch.grid[d])));
+    const Work work = shareOut();
     Expr worker = context.var("worker", Scalar::Int32);
 
     Block body;
     Builder builder(function, body);
     builder.range = launch.range;
-    for (std::size_t d = 0; d < outside.size(); ++d) {
-      constexpr const char *names[] = {"columns", "rows", "planes"};
-      extents.push_back(builder.let(names[d], outside[d]));
-      atLeastOne(builder, extents.back());
-    }
-    const Work work = workOf(extents, &builder);
+    for (Expr extent : extents)
+      atLeastOne(builder, extent);
     atLeastOne(builder, work.workers);
     auto &loop = builder.add<ForStmt>();
     loop.var = context.var("round", Scalar::Int32);
     loop.lo = context.int32(0);
-    loop.hi = roundsOf(work, worker);
+    loop.hi = floorDiv(work.items - worker + work.workers - 1, work.workers);
     loop.step = context.int32(1);
     builder.in(loop.body, [&] {
-      auto tile = [&] {
-        for (StmtPtr &stmt : launch.body)
-          builder.add(std::move(stmt));
-      };
-      if (!folds)
-        return placeTile(builder, worker + loop.var * work.workers), tile();
-      Expr twice = placePair(builder, work, worker, loop.var);
-      builder.when(logicalNot(twice), tile);
+      Expr item = builder.let(folds ? "item" : "tile", worker + loop.var * work.workers);
+      notNegative(builder, item);
+      if (!folds) {
+        placeTile(builder, item);
+        return moveBody(builder);
+      }
+      auto &halves = builder.add<ForStmt>();
+      halves.var = context.var("half", Scalar::Int32);
+      halves.lo = context.int32(0);
+      halves.hi = context.select(work.folded, context.int32(2), context.int32(1));
+      halves.step = context.int32(1);
+      builder.in(halves.body, [&] {
+        Expr twice = placePair(builder, work, item, halves.var);
+        builder.when(logicalNot(twice), [&] { moveBody(builder); });
+      });
     });
     launch.body = std::move(body);
-    launch.grid = {all.workers};
+    launch.grid = {work.workers};
     launch.blockVars = {worker};
     launch.raster = {};
   }
@@ -115,46 +126,52 @@ private:
       function.constraints.push_back({fits, "at most 2^30 tiles", launch.range});
   }
 
-  Expr counted(Expr e) const { return context.cast(Scalar::Int32, e); }
+  void moveBody(Builder &builder) {
+    for (StmtPtr &stmt : launch.body)
+      builder.add(std::move(stmt));
+  }
 
-  /// `builder`: names the steps; null: the whole expressions.
-  Work workOf(const std::vector<Expr> &grid, Builder *builder) {
-    auto named = [&](const char *name, Expr e) { return builder ? builder->let(name, e) : e; };
+  /// What the launcher computes once for all blocks.
+  Expr constant(const char *name, Expr value) {
+    if (value.isConstant())
+      return value;
+    LaunchConstant constant;
+    constant.what = LaunchConstant::What::Computed;
+    constant.var = context.var(name, value.dtype());
+    constant.value = value;
+    function.launchConstants.push_back(constant);
+    return constant.var;
+  }
+
+  Work shareOut() {
     Expr tiles, pairs;
-    for (std::size_t d = 0; d < grid.size(); ++d) {
-      Expr half = folds && d == plan.fold->axis ? pairsAlong(grid[d]) : grid[d];
-      tiles = d ? tiles * grid[d] : grid[d];
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+      Expr half = folds && d == plan.fold->axis ? pairsAlong(extents[d]) : extents[d];
+      tiles = d ? tiles * extents[d] : extents[d];
       pairs = d ? pairs * half : half;
     }
-    tiles = named("tiles", tiles);
-    Expr room = counted(multiprocessors(function)) * std::max<std::int64_t>(1, plan.minBlocks);
+    Expr room = multiprocessors(function) * std::max<std::int64_t>(1, plan.minBlocks);
+    tiles = constant("tiles", tiles);
     if (!folds)
-      return {tiles, named("workers", minimum(tiles, room)), {}};
+      return {tiles, constant("workers", minimum(tiles, room)), {}};
     // A last round for a few pairs costs more than blocks of one tile each, which the machine
     // shares out itself, if the tiles are long: each of those starts anew, which costs about as
     // much as one or two rounds of its loop. In 64 bits: the products are of no size that anybody
     // knows.
-    pairs = named("pairs", pairs);
-    Expr rounds = named("rounds", ceilDiv(pairs, room));
+    pairs = constant("pairs", pairs);
+    Expr rounds = constant("rounds", floorDiv(pairs + room - 1, room));
     auto wide = [&](Expr e) { return context.cast(Scalar::Int64, e); };
     Expr places = wide(rounds) * wide(room);
-    Expr folded = named(
-        "folded", lessEqual((places - wide(pairs)) * wide(grid[plan.fold->axis]) * 2, places * 3));
-    return {pairs, named("workers", context.select(folded, minimum(pairs, room), tiles)), folded};
+    Expr lost = (places - wide(pairs)) * wide(extents[plan.fold->axis]);
+    Expr folded = constant("folded", lessEqual(lost * 2, places * 3));
+    return {constant("items", context.select(folded, pairs, tiles)),
+            constant("workers", context.select(folded, minimum(pairs, room), tiles)), folded};
   }
 
   static Expr pairsAlong(Expr extent) { return floorDiv(extent + 1, 2); }
-  static Expr ceilDiv(Expr a, Expr b) { return floorDiv(a + b - 1, b); }
-
-  Expr roundsOf(const Work &work, Expr worker) const {
-    Expr each = floorDiv(work.items - worker + work.workers - 1, work.workers);
-    return folds ? context.select(work.folded, each * 2, context.int32(1)) : each;
-  }
 
   /// Binds the block variables of a tile.
-  void placeTile(Builder &builder, Expr value) {
-    Expr tile = builder.let("tile", value);
-    notNegative(builder, tile);
+  void placeTile(Builder &builder, Expr tile) {
     std::vector<Expr> values(extents.size());
     Expr rest = tile;
     if (extents.size() >= 2 && launch.raster.panel > 0) {
@@ -174,7 +191,7 @@ private:
   /// Binds the block variables of a tile of a pair; gives the condition that it is the same tile as
   /// the other one of its pair. Pairs along the folded axis are neighbours, since they work on the
   /// same data; unpaired tiles come the longest first.
-  Expr placePair(Builder &builder, const Work &work, Expr worker, Expr round) {
+  Expr placePair(Builder &builder, const Work &work, Expr item, Expr half) {
     const std::size_t axis = plan.fold->axis;
     Expr extent = extents[axis], pairs = pairsAlong(extent), planes;
     for (std::size_t d = 0; d < extents.size(); ++d)
@@ -182,8 +199,6 @@ private:
         planes = planes ? planes * extents[d] : extents[d];
     if (!planes)
       planes = context.int32(1);
-    Expr item = builder.let("item", worker + floorDiv(round, 2) * work.workers);
-    notNegative(builder, item);
     auto either = [&](const char *name, Expr paired, Expr single) {
       Expr chosen = builder.let(name, context.select(work.folded, paired, single));
       notNegative(builder, chosen);
@@ -191,7 +206,7 @@ private:
     };
     Expr place = either("place", floorMod(item, pairs), floorDiv(item, planes));
     Expr rest = either("plane", floorDiv(item, pairs), floorMod(item, planes));
-    Expr odd = equals(floorMod(round, 2), 1), last = extent - 1;
+    Expr odd = equals(half, 1), last = extent - 1;
     std::vector<Expr> values(extents.size());
     values[axis] = plan.fold->grows ? context.select(odd, place, last - place)
                                     : context.select(odd, last - place, place);

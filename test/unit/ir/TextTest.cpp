@@ -62,6 +62,7 @@ TEST_CASE("a whole kernel prints as it is written") {
   option no_warp_specialize
   option binding_hints
   constant multiprocessor_count %sms
+  constant computed %twice = %sms * 2
   workspace %ws: global f32[%M * 4] zeroed
   constraint %M % 8 == 0, "M % 8 == 0"
   source "#include <x>\n\t\"q\"\\\x01"
