@@ -2,6 +2,7 @@
 #include "elaborate/RuntimeOps.h"
 
 #include "ir/Print.h"
+#include "ir/Size.h"
 
 #include <cmath>
 
@@ -154,6 +155,9 @@ void unifyIndices(Elaborator &e, Expr &a, Expr &b) {
   b = convert(e, b, Scalar::Int64);
 }
 
+/// Operations of an index expression that a name stands for wherever it is used.
+static constexpr unsigned longestOpen = 200;
+
 Value pin(Elaborator &e, const Value &value, std::string_view hint, SourceRange range) {
   if (value.isCell() || value.native<ElementValue>()) {
     Expr x;
@@ -173,10 +177,12 @@ Value pin(Elaborator &e, const Value &value, std::string_view hint, SourceRange 
   }
   if (value.isBuffer() && value.asBuffer()->name.empty() && !hint.empty())
     value.asBuffer()->name = hint;
-  // Index arithmetic stays open to analysis; what is computed is computed once, under its name.
+  // Index arithmetic stays open to analysis as long as it is short: values made of each other twice
+  // would double in length each time. What is computed is computed once, under its name.
   if (value.isExpr() && !hint.empty() && e.kernel && e.kernel->launch) {
     Expr x = value.asExpr();
-    if (x.dtype().isFloat() && !x.isVar() && !x.isConstant())
+    bool computed = x.dtype().isFloat() && !x.isVar() && !x.isConstant();
+    if (computed || ir::exprSize(x, longestOpen) == longestOpen)
       return Value::expr(e.builder().let(hint, x));
   }
   return value;

@@ -1,6 +1,7 @@
 #include "ir/Expr.h"
 
 #include "ir/Fold.h"
+#include "ir/Size.h"
 #include "ir/Substitute.h"
 #include "support/Check.h"
 
@@ -23,6 +24,7 @@ struct MathRow {
 constexpr MathRow mathRows[] = {
 #define TLC_MATH(NAME, TEXT, ARITY) {TEXT, ARITY},
 #include "ir/MathFn.def"
+#include "ir/Size.h"
 };
 
 std::size_t mix(std::size_t seed, std::uint64_t value) {
@@ -414,6 +416,16 @@ void collectVars(Expr e, std::vector<Expr> &vars) {
   for (Expr var : variablesOf(e))
     if (std::find(vars.begin(), vars.end(), var) == vars.end())
       vars.push_back(var);
+}
+
+unsigned exprSize(Expr e, unsigned limit) {
+  unsigned size = 1;
+  for (Expr operand : e->operands) {
+    if (size >= limit)
+      break;
+    size += exprSize(operand, limit - size);
+  }
+  return size;
 }
 
 bool uses(Expr e, Expr variable) {

@@ -205,16 +205,19 @@ private:
     if (e.kind() != ExprKind::Binary)
       return "";
     Expr a = e->operands[0], b = e->operands[1];
-    std::string left = describe(a, tid), number = b.isInt() ? std::to_string(b->integer) : "";
-    if (number.empty()) {
-      std::string right = describe(b, tid);
-      return e->binaryOp() == BinaryOp::Add && !left.empty() && !right.empty()
-                 ? left + "_plus_" + right
-                 : "";
-    }
-    if (left.empty() || b->integer < 0)
+    BinaryOp op = e->binaryOp();
+    bool named = op == BinaryOp::Add ||
+                 (b.isInt() &&
+                  (op == BinaryOp::Mul || op == BinaryOp::FloorDiv || op == BinaryOp::FloorMod));
+    std::string left = named ? describe(a, tid) : "";
+    if (left.empty() || left.size() > longestName || (b.isInt() && b->integer < 0))
       return "";
-    switch (e->binaryOp()) {
+    if (!b.isInt()) {
+      std::string right = describe(b, tid);
+      return right.empty() ? "" : left + "_plus_" + right;
+    }
+    std::string number = std::to_string(b->integer);
+    switch (op) {
     case BinaryOp::FloorDiv:
       if (a == tid && b.isConstant(32))
         return "warp";

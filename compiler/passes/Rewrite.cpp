@@ -84,16 +84,6 @@ bool leavesLoop(const Block &block) {
   });
 }
 
-unsigned exprSize(Expr e, unsigned limit) {
-  unsigned size = 1;
-  for (Expr operand : e->operands) {
-    if (size >= limit)
-      break;
-    size += exprSize(operand, limit - size);
-  }
-  return size;
-}
-
 Expr tripCount(const ForStmt &loop) {
   Context &context = loop.lo.context();
   DType dtype = loop.var.dtype();
@@ -127,10 +117,13 @@ public:
       for (auto &launch : function.launches) {
         uses = countUses(launch->body);
         accessed.clear();
+        readBuffers.clear();
         walk(launch->body, [&](Stmt &stmt) {
           forEachUse(stmt, [&](const BufferUse &use) {
             for (const Buffer *b = use.buffer; b; b = b->base)
               accessed.insert(b);
+            if (use.access != Access::Write || use.pointer)
+              readBuffers.insert(use.buffer->storage());
           });
           return true;
         });
@@ -153,8 +146,18 @@ private:
     });
   }
 
+  /// Whether what is written there is of no use to anybody.
+  bool unread(const Element &target) const {
+    const Buffer *storage = target.buffer->storage();
+    return storage->scope == Scope::Local && !readBuffers.count(storage);
+  }
+
   bool dead(Stmt &stmt) {
     switch (stmt.kind) {
+    case StmtKind::Store:
+      return unread(cast<StoreStmt>(stmt).target);
+    case StmtKind::Move:
+      return unread(cast<MoveStmt>(stmt).target);
     case StmtKind::Let:
       return !used(cast<LetStmt>(stmt).var);
     case StmtKind::Load:
@@ -198,7 +201,7 @@ private:
 
   Function &function;
   std::unordered_map<const ExprNode *, unsigned> uses;
-  std::unordered_set<const Buffer *> accessed;
+  std::unordered_set<const Buffer *> accessed, readBuffers; ///< the latter: by storage
   bool changed = false;
 };
 

@@ -18,17 +18,14 @@ ir::StmtPtr freshCopy(ir::Function &function, const ir::Stmt &stmt, ir::Substitu
 /// Whether a break or continue in `block` belongs to the loop around it.
 bool leavesLoop(const ir::Block &block);
 
-/// Number of nodes of an expression, shared ones counted each time; stops at `limit`.
-unsigned exprSize(ir::Expr e, unsigned limit = 1000);
-
 /// The trip count of a loop as an expression of its variable's dtype (0 if it does not run).
 ir::Expr tripCount(const ir::ForStmt &loop);
 
 /// How often each variable is used in a block.
 std::unordered_map<const ir::ExprNode *, unsigned> countUses(const ir::Block &block);
 
-/// Removes lets and loads that nobody uses, loops and branches without content, and allocations of
-/// buffers that are nowhere accessed.
+/// Removes lets and loads that nobody uses, writes to thread-local arrays that nobody reads, loops
+/// and branches without content, and allocations of buffers that are nowhere accessed.
 void removeDeadCode(ir::Function &function);
 
 } // namespace tlc::passes

@@ -10,6 +10,7 @@
 // leaves products of constants and guards that ranges decide. On thread code it also replaces floor
 // division of what is not negative by C's, which prints as / and %.
 #include "analysis/Ranges.h"
+#include "ir/Size.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
 

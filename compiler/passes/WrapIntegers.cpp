@@ -15,6 +15,7 @@
 #include "ir/Walk.h"
 #include "passes/Pass.h"
 
+#include <unordered_map>
 #include <unordered_set>
 
 namespace tlc::passes {
@@ -37,6 +38,8 @@ public:
   void run() {
     analysis::walkWithRanges(function, [&](Launch &launch, Stmt &stmt, Ranges &ranges) {
       noteIndices(launch, stmt);
+      made.clear();
+      overflowing.clear();
       forEachExpr(stmt, [&](Expr &e) {
         if (e)
           e = rewritten(e, ranges);
@@ -64,8 +67,7 @@ private:
 
   /// Whether a loaded number, an argument or the result of a call is in it.
   bool ofValues(Expr e) const {
-    std::vector<Expr> vars;
-    collectVars(e, vars);
+    const std::vector<Expr> &vars = variablesOf(e);
     return std::any_of(vars.begin(), vars.end(),
                        [&](Expr var) { return !indices.contains(var.get()); });
   }
@@ -73,22 +75,34 @@ private:
   Expr rewritten(Expr e, const Ranges &ranges) {
     if (e->operands.empty())
       return e;
+    if (auto known = made.find(e.get()); known != made.end())
+      return known->second;
     std::vector<Expr> operands;
     bool changed = false;
     for (Expr operand : e->operands) {
       operands.push_back(rewritten(operand, ranges));
       changed |= operands.back() != operand;
     }
-    if (overflows(e, ranges))
-      return unsignedForm(e, operands);
-    return changed ? rebuild(e, operands) : e;
+    Expr result = overflows(e, ranges) ? unsignedForm(e, operands)
+                  : changed            ? rebuild(e, operands)
+                                       : e;
+    made.emplace(e.get(), result);
+    return result;
   }
 
   static bool isNegation(Expr e) {
     return e.kind() == ExprKind::Unary && e->unaryOp() == UnaryOp::Neg;
   }
 
-  bool overflows(Expr e, const Ranges &ranges) const {
+  bool overflows(Expr e, const Ranges &ranges) {
+    if (auto known = overflowing.find(e.get()); known != overflowing.end())
+      return known->second;
+    bool result = mayOverflow(e, ranges);
+    overflowing.emplace(e.get(), result);
+    return result;
+  }
+
+  bool mayOverflow(Expr e, const Ranges &ranges) {
     if (e.kind() != ExprKind::Binary && !isNegation(e))
       return false;
     DType dtype = e.dtype();
@@ -131,6 +145,9 @@ private:
 
   Function &function;
   std::unordered_set<const ExprNode *> indices; ///< variables that count blocks, threads, rounds
+  // Of the statement that is looked at: operations are shared by many others.
+  std::unordered_map<const ExprNode *, Expr> made;
+  std::unordered_map<const ExprNode *, bool> overflowing;
 };
 
 } // namespace
