@@ -90,10 +90,13 @@ public:
     names.enter();
     TextWriter body;
     std::vector<Expr> passedOn;
-    for (const PrintedKernel &kernel : variant.kernels)
+    for (const PrintedKernel &kernel : variant.kernels) {
       for (const KernelArgument &argument : kernel.arguments)
         if (argument.var)
           passedOn.push_back(argument.var);
+      if (kernel.launch->clusterSize)
+        passedOn.push_back(kernel.launch->clusterSize);
+    }
     computeConstants(*variant.function, passedOn, body);
     bool returned = false;
     for (std::size_t i = 0; i < variant.kernels.size(); ++i) {
@@ -379,10 +382,11 @@ private:
                             ? text(launch.threadCount() + launch.extraThreads) + "u, 1u, 1u"
                             : text(launch.threads[0]) + "u, " + text(launch.threads[1]) + "u, " +
                                   text(launch.threads[2]) + "u";
-    std::string shape = "{{" + block + "}, {" + text(launch.cluster[0]) + "u, " +
-                        text(launch.cluster[1]) + "u, " + text(launch.cluster[2]) + "u}, " +
-                        text(launch.sharedBytes) + ", " + (launch.cooperative ? "true" : "false") +
-                        "}";
+    std::string clusterX = launch.clusterSize ? "unsigned(" + exprs.print(launch.clusterSize) + ")"
+                                              : text(launch.cluster[0]) + "u";
+    std::string shape = "{{" + block + "}, {" + clusterX + ", " + text(launch.cluster[1]) + "u, " +
+                        text(launch.cluster[2]) + "u}, " + text(launch.sharedBytes) + ", " +
+                        (launch.cooperative ? "true" : "false") + "}";
     std::vector<std::string> items = {name, kernel.name, grid, shape, "stream"};
     for (const KernelArgument &argument : kernel.arguments)
       items.push_back(passed(variant, argument));

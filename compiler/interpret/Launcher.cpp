@@ -31,6 +31,19 @@ bool Launcher::computeGrid() {
   return grid[0] > 0 && grid[1] > 0 && grid[2] > 0;
 }
 
+std::array<std::int64_t, 3> Launcher::clusterShape() const {
+  std::array<std::int64_t, 3> shape = launch.cluster;
+  if (!launch.clusterSize)
+    return shape;
+  std::vector<ir::Expr> vars;
+  ir::collectVars(launch.clusterSize, vars);
+  ir::Substitution known;
+  for (ir::Expr var : vars)
+    known.emplace_back(var, var.context().integer(var.dtype(), machine.arguments.at(var.get()).i));
+  shape[0] = *ir::substitute(launch.clusterSize, known).constant();
+  return shape;
+}
+
 std::int64_t Launcher::smallestElement(const ir::Buffer *owner) const {
   std::int64_t bytes = 8;
   for (const ir::Buffer *b : machine.buffers)
@@ -282,7 +295,7 @@ bool Launcher::runBlocks(const std::vector<std::array<std::int64_t, 3>> &indices
     resetBlock(*blocks[i], indices[i]);
     machine.allBlocks.push_back(blocks[i].get());
   }
-  const auto &c = launch.cluster;
+  const std::array<std::int64_t, 3> c = clusterShape();
   if (c[0] * c[1] * c[2] > 1)
     for (std::size_t i = 0; i < indices.size(); ++i) {
       std::vector<BlockState *> together;
@@ -315,7 +328,7 @@ bool Launcher::run() {
         all.push_back({x, y, z});
   if (program->isResident)
     return runBlocks(all);
-  const auto &c = launch.cluster;
+  const std::array<std::int64_t, 3> c = clusterShape();
   if (c[0] * c[1] * c[2] == 1) {
     for (const auto &index : all)
       if (!runBlocks({index}))

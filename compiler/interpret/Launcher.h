@@ -24,6 +24,8 @@ private:
 
   bool computeGrid();
   std::int64_t smallestElement(const ir::Buffer *owner) const;
+  /// Blocks of a cluster along each dimension, as the arguments decide.
+  std::array<std::int64_t, 3> clusterShape() const;
   void makeMemory(BlockState &block);
   void makeOwner(BlockState &block, const ir::Buffer &b, Storage *arena);
   void makeView(BlockState &block, const ir::Buffer &b);

@@ -65,6 +65,7 @@ struct Launch {
   std::array<Expr, 3> threadVars; ///< int32 variables; null if the program never asks
   Expr tid;                       ///< linear thread index in the block, int32; always set
   std::array<std::int64_t, 3> cluster = {1, 1, 1};
+  Expr clusterSize; ///< 1 or cluster[0], as the launcher finds out; null: cluster[0]
   bool cooperative = false;
   Raster raster;
   std::int64_t minBlocksPerSm = 0; ///< 0: unsaid

@@ -141,6 +141,10 @@ void Reader::launchOption(Launch &l) {
     sizes(l.threads);
   } else if (in.take("cluster")) {
     sizes(l.cluster);
+  } else if (in.take("cluster_size")) {
+    in.expect("(");
+    l.clusterSize = in.parseExpr();
+    in.expect(")");
   } else if (in.take("raster")) {
     in.expect("(");
     l.raster.panel = in.expectNumber();

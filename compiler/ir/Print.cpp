@@ -434,6 +434,11 @@ void Writer::launch(const Launch &l) {
   integer("extra_threads", l.extraThreads, 0);
   if (l.cluster != std::array<std::int64_t, 3>{1, 1, 1})
     sizes("cluster", l.cluster);
+  if (l.clusterSize) {
+    out << " cluster_size(";
+    expr(l.clusterSize);
+    out << ")";
+  }
   flag("cooperative", l.cooperative);
   if (l.raster.panel || l.raster.columnMajor)
     out << " raster(" << l.raster.panel << (l.raster.columnMajor ? " column" : "") << ")";

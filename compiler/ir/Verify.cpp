@@ -83,6 +83,8 @@ private:
     state.need(!l.grid.empty() && l.grid.size() <= 3, "a grid has 1 to 3 extents");
     for (Expr extent : l.grid)
       state.integer(extent, "the grid");
+    if (l.clusterSize)
+      state.integer(l.clusterSize, "the size of clusters");
     state.need(l.threads[0] > 0 && l.threads[1] > 0 && l.threads[2] > 0,
                "a launch without threads");
     state.enter();

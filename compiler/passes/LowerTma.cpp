@@ -280,6 +280,8 @@ private:
   void load(Builder &b, const CopyStmt &copy, const TensorBoxes &boxes, std::int64_t blocks) {
     if (!copy.multicast)
       return loadBoxes(b, copy, boxes, {});
+    if (!copy.multicast.constant())
+      return loadTogether(b, copy, boxes);
     // The first block of the mask loads for all of them, the others of the cluster for themselves.
     auto mask = static_cast<std::uint64_t>(*copy.multicast.constant());
     auto &ask = b.add<CallStmt>();
@@ -296,6 +298,19 @@ private:
                               context.int32(1)),
                0);
     b.in(branch.otherwise, [&] { b.when(outside, [&] { loadBoxes(b, copy, boxes, {}); }); });
+  }
+
+  /// A mask that only the launch decides has all blocks of the cluster, or is 0: each loads for
+  /// itself.
+  void loadTogether(Builder &b, const CopyStmt &copy, const TensorBoxes &boxes) {
+    IfStmt &alone = b.when(equals(copy.multicast, 0), [&] { loadBoxes(b, copy, boxes, {}); });
+    b.in(alone.otherwise, [&] {
+      auto &ask = b.add<CallStmt>();
+      ask.callee = "cluster_rank";
+      ask.result = context.var("rank", Scalar::Int32);
+      b.when(equals(ask.result, 0),
+             [&] { loadBoxes(b, copy, boxes, context.cast(Scalar::UInt16, copy.multicast)); });
+    });
   }
 
   void loadBoxes(Builder &b, const CopyStmt &copy, const TensorBoxes &boxes, Expr mask) {

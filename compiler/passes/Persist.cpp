@@ -34,13 +34,25 @@
 // Where they do not, each block takes one tile, and the longest come first: those the machine
 // itself shares out.
 //
+// `share`: neighbours along one dimension of the grid need the same part of an operand. Where rows
+// straddle lines of the L2 cache, which then is what limits products, they become clusters of two
+// of which the first loads for both; whether they do is found out at the call.
+//
+//     constant computed %pair = rows straddle lines ? 1 : 0
+//     launch grid(%workers << %pair) cluster(2) cluster_size(1 << %pair) blocks(%block) {
+//       let %worker = %block >> %pair ; let %rank = %block - (%worker << %pair)
+//       ... let %by = (... << %pair) + %rank        // of an odd number the last has no partner:
+//       its copy %B[...] -> %B_s multicast(...)         // loads are zeros, its stores are clipped
+//
 // Why here: after bounds, whose proofs are about the grid as it was, and before the passes that
 // part producers from consumers, which take the loop along.
 #include "passes/Persist.h"
 
+#include "analysis/Copies.h"
 #include "ir/Builder.h"
 #include "ir/Walk.h"
 #include "passes/Pass.h"
+#include "passes/PlanSharing.h"
 
 #include <algorithm>
 
@@ -60,23 +72,36 @@ Expr multiprocessors(Function &function) {
   return constant.var;
 }
 
+/// Bytes of a line of the L2 cache; rows that begin within one cost two where one would do.
+constexpr std::int64_t cacheLine = 128;
+
 class Persister {
 public:
   Persister(Function &function, Launch &launch, const LaunchPlan &plan)
       : function(function), context(*function.context), launch(launch), plan(plan),
-        folds(plan.fold && plan.fold->axis < launch.grid.size()) {}
+        folds(plan.fold && plan.fold->axis < launch.grid.size()),
+        shares(plan.sharedAxis && *plan.sharedAxis < launch.grid.size() && !folds) {}
 
   void run() {
     requireCountable();
     constexpr const char *names[] = {"columns", "rows", "planes"};
     for (std::size_t d = 0; d < launch.grid.size(); ++d)
       extents.push_back(constant(names[d], context.cast(Scalar::Int32, launch.grid[d])));
+    if (shares)
+      loadInPairs();
     const Work work = shareOut();
-    Expr worker = context.var("worker", Scalar::Int32);
+    Expr block = context.var(shares ? "block" : "worker", Scalar::Int32), worker = block;
 
     Block body;
     Builder builder(function, body);
     builder.range = launch.range;
+    if (shares) {
+      worker = builder.let("worker", context.binary(BinaryOp::Shr, block, pair));
+      notNegative(builder, worker);
+      rank = builder.let("rank", block - context.binary(BinaryOp::Shl, worker, pair));
+      builder.add<AssumeStmt>().condition =
+          logicalAnd(lessEqual(context.int32(0), rank), lessEqual(rank, context.int32(1)));
+    }
     for (Expr extent : extents)
       atLeastOne(builder, extent);
     atLeastOne(builder, work.workers);
@@ -103,8 +128,8 @@ public:
       });
     });
     launch.body = std::move(body);
-    launch.grid = {work.workers};
-    launch.blockVars = {worker};
+    launch.grid = {shares ? context.binary(BinaryOp::Shl, work.workers, pair) : work.workers};
+    launch.blockVars = {block};
     launch.raster = {};
   }
 
@@ -124,6 +149,33 @@ private:
     Expr fits = lessEqual(product, context.integer(Scalar::Int64, std::int64_t{1} << 30));
     if (!fits.isConstant(1))
       function.constraints.push_back({fits, "at most 2^30 tiles", launch.range});
+  }
+
+  /// Marks what neighbours have in common, and counts tiles in pairs along the axis where they do.
+  void loadInPairs() {
+    const std::size_t axis = *plan.sharedAxis;
+    Expr straddles = context.boolean(false);
+    walk(launch.body, [&](Stmt &stmt) {
+      auto *copy = dynCast<CopyStmt>(&stmt);
+      const Buffer *tensor = copy ? copy->source.buffer : nullptr;
+      if (!tensor || tensor->storage()->scope != Scope::Global || tensor->rank() < 2)
+        return true;
+      Expr pitch = context.cast(Scalar::Int64, analysis::strideOf(*tensor, tensor->rank() - 2)) *
+                   (tensor->dtype.bits() / 8);
+      straddles = logicalOr(straddles, logicalNot(equals(floorMod(pitch, cacheLine), 0)));
+      return true;
+    });
+    // A block too many at the end matters little among many.
+    Expr extent = extents[axis];
+    Expr even = logicalOr(equals(floorMod(extent, 2), 0), lessEqual(context.int32(16), extent));
+    Expr paired = logicalAnd(straddles, even);
+    pair = constant("pair", context.select(paired, context.int32(1), context.int32(0)));
+    Expr size = pair + 1, mask = pair * 3;
+    for (CopyStmt *copy : sharedLoads(function, launch, axis))
+      copy->multicast = mask;
+    launch.cluster = {2, 1, 1};
+    launch.clusterSize = size;
+    extents[axis] = constant("pairs", context.binary(BinaryOp::Shr, extent + pair, pair));
   }
 
   void moveBody(Builder &builder) {
@@ -151,6 +203,8 @@ private:
       pairs = d ? pairs * half : half;
     }
     Expr room = multiprocessors(function) * std::max<std::int64_t>(1, plan.minBlocks);
+    if (shares)
+      room = context.binary(BinaryOp::Shr, room, pair);
     tiles = constant("tiles", tiles);
     if (!folds)
       return {tiles, constant("workers", minimum(tiles, room)), {}};
@@ -229,13 +283,18 @@ private:
   /// And says what is known about them.
   void bindBlock(Builder &builder, const std::vector<Expr> &values) const {
     for (std::size_t d = 0; d < extents.size(); ++d) {
-      Expr var = launch.blockVars[d];
+      Expr var = launch.blockVars[d], value = values[d];
+      Expr end = context.cast(var.dtype(), launch.grid[d]);
+      if (shares && d == *plan.sharedAxis) {
+        value = context.binary(BinaryOp::Shl, value, pair) + rank;
+        end = end + 1; // the second of the last pair
+      }
       auto &let = builder.add<LetStmt>();
       let.var = var;
-      let.value = context.cast(var.dtype(), values[d]);
+      let.value = context.cast(var.dtype(), value);
       auto &fact = builder.add<AssumeStmt>();
-      fact.condition = logicalAnd(lessEqual(context.integer(var.dtype(), 0), var),
-                                  lessThan(var, context.cast(var.dtype(), launch.grid[d])));
+      fact.condition =
+          logicalAnd(lessEqual(context.integer(var.dtype(), 0), var), lessThan(var, end));
     }
   }
 
@@ -262,7 +321,9 @@ private:
   Context &context;
   Launch &launch;
   const LaunchPlan &plan;
-  bool folds;
+  bool folds, shares;
+  Expr pair,
+      rank; ///< if it shares: 1 if blocks go in pairs, else 0; the block's number in its pair
   std::vector<Expr> extents; ///< of the grid as it was
 };
 

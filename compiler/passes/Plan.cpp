@@ -13,6 +13,7 @@
 #include "passes/Occupancy.h"
 #include "passes/Pass.h"
 #include "passes/PipelineLoops.h"
+#include "passes/PlanSharing.h"
 #include "passes/PlanSpecialize.h"
 #include "passes/PlanStores.h"
 #include "passes/Rewrite.h"
@@ -57,6 +58,9 @@ public:
     if (given)
       followStores(*given, plan);
     planSpecialization(function, launch, pass, plan, given ? given->specialize : std::nullopt);
+    plan.sharedAxis = planSharing(function, launch, pass, plan);
+    if (plan.sharedAxis)
+      plan.persistentReason += "; neighbours load together where rows straddle lines of the cache";
     if (given)
       follow(*given, plan);
     return plan;
@@ -181,6 +185,7 @@ private:
     if (given.persistent) {
       plan.fold = given.fold;
       plan.tileStages = given.tileStages;
+      plan.sharedAxis = given.sharedAxis;
     }
   }
 

@@ -114,6 +114,8 @@ private:
       right = *launch.persistent && value;
       if (right && parts[i] == "stages" && *value > 0) {
         launch.tileStages = *value;
+      } else if (right && parts[i] == "share" && *value < 3) {
+        launch.sharedAxis = static_cast<std::size_t>(*value);
       } else if (right && parts[i] == "fold" && *value < 3 && i + 2 < parts.size() &&
                  (parts[i + 2] == "grows" || parts[i + 2] == "shrinks")) {
         launch.fold = Fold{static_cast<std::size_t>(*value), parts[i + 2] == "grows"};
@@ -123,8 +125,8 @@ private:
       }
     }
     if (!right)
-      message = "expected `persistent no` or `persistent yes`, the latter with `stages N` or `fold "
-                "DIMENSION grows|shrinks`";
+      message = "expected `persistent no` or `persistent yes`, the latter with `stages N`, "
+                "`share DIMENSION` or `fold DIMENSION grows|shrinks`";
   }
 
   void readRaster(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -217,6 +219,8 @@ std::string persistentText(const LaunchPlan &launch) {
   if (*launch.persistent && launch.fold)
     text +=
         " fold " + std::to_string(launch.fold->axis) + (launch.fold->grows ? " grows" : " shrinks");
+  if (*launch.persistent && launch.sharedAxis)
+    text += " share " + std::to_string(*launch.sharedAxis);
   return text;
 }
 

@@ -129,18 +129,31 @@ private:
         b.unrolled("i", ring.channel->stages, [&](Expr i) {
           mbar(b, MbarOp::Init, *ring.full, i, context.int32(1));
           if (ring.empty)
-            mbar(b, MbarOp::Init, *ring.empty, i, context.int32(warps));
+            mbar(b, MbarOp::Init, *ring.empty, i, blocksOf(ring) * warps);
         });
       b.add<FenceStmt>().what = FenceKind::MbarInit;
     });
-    b.barrier().userWritten = true; // what it orders are barriers, which insert-sync does not watch
+    BarrierStmt &ready = b.barrier();
+    ready.userWritten = true; // what it orders are barriers, which insert-sync does not watch
+    if (launch.clusterSize)
+      ready.scope = BarrierScope::Cluster;
   }
 
-  void mbar(Builder &b, MbarOp op, Buffer &barrier, Expr index, Expr value = {}) {
+  MbarStmt &mbar(Builder &b, MbarOp op, Buffer &barrier, Expr index, Expr value = {}) {
     auto &stmt = b.add<MbarStmt>();
     stmt.op = op;
     stmt.barrier = {&barrier, {index}, {}};
     stmt.value = value;
+    return stmt;
+  }
+
+  /// Blocks whose consumers must be done with a tile before it is filled again: all of the cluster
+  /// if one loads for all.
+  Expr blocksOf(const Ring &ring) const {
+    const auto &copies = ring.channel->copies;
+    bool together = std::any_of(copies.begin(), copies.end(),
+                                [](const CopyStmt *copy) { return bool(copy->multicast); });
+    return together && launch.clusterSize ? launch.clusterSize : context.int32(1);
   }
 
   /// The side's own copies of a ring's position, before its first use.
@@ -382,11 +395,17 @@ private:
     b.store(*ring.held, {}, at.slot);
   }
 
-  /// One lane of each warp arrives, when all of it is done.
+  /// One lane of each warp arrives, when all of it is done; one for each block that waits for it.
   void giveBack(Builder &b, const Ring &ring, Expr slot, Expr condition) {
     b.add<BarrierStmt>().scope = BarrierScope::Warp;
-    Expr first = equals(floorMod(launch.tid, pass.target.limits.warp), 0);
-    b.when(logicalAnd(first, condition), [&] { mbar(b, MbarOp::Arrive, *ring.empty, slot); });
+    Expr lane = floorMod(launch.tid, pass.target.limits.warp), blocks = blocksOf(ring);
+    bool alone = blocks.isConstant(1);
+    Expr chosen = alone ? equals(lane, 0) : lessThan(lane, blocks);
+    b.when(logicalAnd(chosen, condition), [&] {
+      MbarStmt &arrival = mbar(b, MbarOp::Arrive, *ring.empty, slot);
+      if (!alone)
+        arrival.cta = lane;
+    });
   }
 
   /// Whether products of a loop are still in flight behind it.

@@ -97,6 +97,7 @@ void splitCopies(Function &function, PassContext &context) {
       if (copy && inside.count(copy) && copy->copyKind != CopyKind::Tma && !copy->async &&
           !copy->barrier.buffer && copy->source.buffer->storage()->scope == Scope::Global &&
           copy->target.buffer->storage()->scope == Scope::Shared &&
+          !copy->multicast && // which a producer loads
           !analysis::canCopyAsync(*copy, context.target, ranges) && splitter.fits(*copy))
         chosen.insert(copy);
       return true;

@@ -56,8 +56,8 @@ def call(command, where, settings=None, limit=300):
 class Difference:
     """Kernels without a host of their own: their results are held against those of the CPU."""
 
-    def __init__(self, name):
-        self.name, self.target, self.kernels = name, None, [HERE / "kernels" / f"{name}.tl"]
+    def __init__(self, name, target=None, settings=None):
+        self.name, self.target, self.kernels, self.settings = name, target, [HERE / "kernels" / f"{name}.tl"], settings or {}
 
     def check(self, options, folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ class Difference:
         if code:
             return f"exit status {code} on the CPU\n{text}"
         for mode in ("early", "late", "random"):
-            settings = seed | {"EMU_MODE": mode, "EMU_SEED": seed["TLC_SAMPLE_SEED"]}
+            settings = self.settings | seed | {"EMU_MODE": mode, "EMU_SEED": seed["TLC_SAMPLE_SEED"]}
             code, text = call([f"./run-{options.target}", "gpu.out"], folder, settings)
             again = f"{' '.join(f'{k}={v}' for k, v in settings.items())} {folder}/run-{options.target} out\n"
             if code or "emu: " in text:
@@ -128,6 +128,7 @@ PROGRAMS = [
     own("warpgroups", target="sm90"),
     own("boxes", target="sm90"),
     Difference("sharing"),
+    Difference("pairs", target="sm90", settings={"EMU_SMS": "5"}),
     Difference("loops"),
     Difference("narrow"),
     Difference("reducers"),
