@@ -64,12 +64,11 @@ inline tlc_status launch(const char *function, void (*kernel)(P...), const int64
   const dim3 blocks{unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2])};
   const dim3 threads{shape.block[0], shape.block[1], shape.block[2]};
   const auto queue = static_cast<hipStream_t>(stream);
-  const hipError_t error =
-      shape.cooperative
-          ? hipLaunchCooperativeKernel(TLC_KERNEL(kernel), blocks, threads, pointers,
-                                       unsigned(shape.shared), queue)
-          : hipLaunchKernel(TLC_KERNEL(kernel), blocks, threads, pointers, size_t(shape.shared),
-                            queue);
+  const hipError_t error = shape.cooperative
+                               ? hipLaunchCooperativeKernel(TLC_KERNEL(kernel), blocks, threads,
+                                                            pointers, unsigned(shape.shared), queue)
+                               : hipLaunchKernel(TLC_KERNEL(kernel), blocks, threads, pointers,
+                                                 size_t(shape.shared), queue);
   return error == hipSuccess ? TLC_OK : fail_native(function, "launch", error);
 }
 

@@ -234,6 +234,45 @@ template <int Fault> bool runShifted() {
   return true;
 }
 
+// ---- The last block adds up what the others left: parts, a ticket that tells who is last
+
+enum Ticket { ticketClean, relaxedTicket, blockScope, plainCount };
+template <int Fault> __global__ void __launch_bounds__(64) ticket(const float *X, float *parts, int *drawn, float *Y) {
+  TLC_DYNAMIC_SHARED(int, last, 128);
+  const int tid = int(threadIdx.x), blocks = int(gridDim.x);
+  float x = X[blockIdx.x * 64 + tid];
+  for (int bits = 32; bits > 0; bits /= 2)
+    x += tlc::shfl_xor(x, bits);
+  if (tid == 0) {
+    parts[blockIdx.x] = x; // mark: part
+    if (Fault == plainCount)
+      *last = ++*drawn; // mark: draw
+    else if (Fault == relaxedTicket)
+      *last = tlc::atomic_add(drawn, 1) + 1;
+    else if (Fault == blockScope)
+      *last = tlc::atomic_add<tlc::order::acq_rel, tlc::scope::block>(drawn, 1) + 1;
+    else
+      *last = tlc::atomic_add<tlc::order::acq_rel>(drawn, 1) + 1;
+  }
+  __syncthreads();
+  if (*last == blocks && tid == 0) {
+    float sum = 0;
+    for (int i = 0; i < blocks; ++i)
+      sum += parts[i]; // mark: gather
+    *Y = sum;
+  }
+}
+template <int Fault> bool runTicket() {
+  std::vector<float> x(5 * 64);
+  float want = 0;
+  for (size_t i = 0; i < x.size(); ++i)
+    want += x[i] = number(i);
+  float *y = reserve<float>(1);
+  if (!startHip(ticket<Fault>, {5, 64, 128}, upload(x), reserve<float>(5), upload(std::vector<int>{0}), y))
+    return false;
+  return std::fabs(download(y, 1)[0] - want) < 1e-3f;
+}
+
 // ---- What the host is told of the device
 
 bool questions() {
@@ -281,6 +320,10 @@ void addHipWaves(std::vector<Case> &cases) {
       {"buffers: longer than the memory", runShifted<sizeTooLarge>, "out-of-bounds", "load", "gfx942"},
       {"buffers: a store past the end", runShifted<sizeOfOther>, "out-of-bounds", "store", "gfx90a"},
       {"buffers: misaligned", runShifted<misalignedOffset>, "misaligned", "load", "gfx942"},
+      {"ticket of waves", runTicket<ticketClean>, "", "", "gfx942"},
+      {"ticket of waves: relaxed", runTicket<relaxedTicket>, "race", "gather,part", "gfx942"},
+      {"ticket of waves: of a block only", runTicket<blockScope>, "race", "gather,part", "gfx90a"},
+      {"ticket of waves: counted plainly", runTicket<plainCount>, "race", "draw", "gfx942"},
       {"questions: gfx90a", questions, "", "", "gfx90a"},
       {"questions: gfx942", questions, "", "", "gfx942"},
       {"questions: gfx950", questions, "", "", "gfx950"},

@@ -1,5 +1,6 @@
 // Every function of runtime/hip that a device has, for the compiler that it is meant for (compile_hip.py). The
 // products are added by that script.
+#include "hip/atomic.h"
 #include "hip/barrier.h"
 #include "hip/launch.h"
 #include "hip/matrix.h"
@@ -37,6 +38,22 @@ __global__ void everything(float *out, const float *in, int n) {
   tlc::buffer_store<4>(to, unsigned(tid * 4 + 8192), x);
   tlc::buffer_store<2>(to, unsigned(tid * 2 + 9000), x);
   tlc::buffer_store<1>(to, unsigned(tid + 12000), x);
+}
+
+__global__ void atomics(float *out, int *counts, unsigned *words, unsigned long long *wide) {
+  using tlc::order, tlc::scope;
+  tlc::atomic_add(out, 1.0f);
+  const int n = tlc::atomic_add<order::acq_rel>(counts, 1) + tlc::atomic_min(counts + 1, 3) +
+                tlc::atomic_max<order::relaxed, scope::system>(counts + 2, 4);
+  tlc::atomic_store<order::release>(counts + 3, n);
+  while (tlc::atomic_load<order::acquire, scope::block>(counts + 4) == 0) {
+  }
+  tlc::fence<scope::block>();
+  tlc::fence<scope::device>();
+  tlc::fence<scope::system>();
+  words[9] = tlc::atomic_and(words, 5u) + tlc::atomic_or(words + 1, 6u) + tlc::atomic_xor(words + 2, 7u) +
+             tlc::atomic_exchange(words + 3, 8u);
+  tlc::atomic_compare_exchange<order::acq_rel>(wide, 1ull, 2ull);
 }
 
 tlc_status start(float *out, const float *in, int n, void *stream) {

@@ -1,4 +1,4 @@
-// The functions of cuda/atomic.cuh: an order and a scope say what they order, fences are not
+// The functions of cuda/atomic.cuh and hip/atomic.h: an order and a scope say what they order, fences are not
 // spelled out.
 namespace tlc {
 
@@ -21,7 +21,9 @@ template <order Order, scope Scope, class T, class F> TLC_DEVICE T atomic_apply(
   return ::emu::atomic_update(p, f, emulated(Order), emulated(Scope) TLC_HERE);
 }
 TLC_DEVICE __half sum_of(__half a, __half b) { return add(a, b); }
+#ifndef EMU_HIP
 TLC_DEVICE __nv_bfloat16 sum_of(__nv_bfloat16 a, __nv_bfloat16 b) { return add(a, b); }
+#endif
 template <class T> TLC_DEVICE T sum_of(T a, T b) { return T(a + b); }
 
 template <order Order = order::relaxed, scope Scope = scope::device, class T>

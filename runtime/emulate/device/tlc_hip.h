@@ -32,12 +32,14 @@ EMU_OPEN
 #include "../../portable/narrow.h"
 
 #include "../../hip/base.h"
+#include "../../hip/half.h"
 namespace tlc {
 TLC_DEVICE uint64_t whole_wave() {
   return ::emu::lanes_of_warp() == 64 ? ~uint64_t(0) : uint64_t(0xffffffff);
 }
 } // namespace tlc
 
+#include "atomic.h"
 #include "copy.h"
 #include "hip/barrier.h"
 #include "hip/matrix.h"
