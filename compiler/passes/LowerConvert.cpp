@@ -147,7 +147,8 @@ private:
           &scratch, {offsetExpr(*offsets, std::vector<Expr>{reg, threads.index})}, {}, true};
       Element own = registerElement(const_cast<Buffer &>(fragment), reg);
       if (width == 1 && store) {
-        b.store(inside, b.load("x", own), guard);
+        // Nothing has set a register whose place the tile does not have.
+        b.store(inside, b.load("x", own, guard), guard);
       } else if (width == 1) {
         b.store(own, b.load("x", inside, guard));
       } else {

@@ -1,5 +1,6 @@
 // fuzz_kernels [FIRST COUNT [TARGET]]: random kernels through the whole pipeline; the interpreter
-// says whether they still compute the same. A failing seed prints its kernel.
+// says whether they still compute the same, with the planned schedule and with another. A failing
+// seed prints its kernel.
 // fuzz_kernels --print SEED: only the kernel, its sizes in the first line (emulated.py runs it).
 #include "Generate.h"
 
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 
 using namespace tlc;
 
@@ -20,24 +22,63 @@ namespace {
 
 enum class Outcome { Same, Refused, Wrong };
 
-std::string firstMessage(const DiagnosticEngine &diagnostics) {
-  const auto &list = diagnostics.diagnostics();
-  return list.empty() ? "" : std::string(info(list[0].id).code) + " " + list[0].message;
+std::string firstError(const DiagnosticEngine &diagnostics) {
+  for (const Diagnostic &d : diagnostics.diagnostics())
+    if (d.severity == Severity::Error)
+      return std::string(info(d.id).code) + " " + d.message;
+  return "";
 }
 
-/// What is wrong goes to `text`.
+/// Another schedule than the planned one.
+struct Form {
+  const char *name;
+  void (*change)(passes::LaunchPlan &plan);
+};
+template <passes::StoreWay Way> void storeSo(passes::LaunchPlan &plan) {
+  for (passes::StorePlan &store : plan.stores)
+    store.way = Way, store.columns = store.buffers = 0;
+}
+template <int Stages> void pipelineSo(passes::LaunchPlan &plan) {
+  for (passes::LoopPlan &loop : plan.loops)
+    loop.stages = Stages;
+}
+const Form forms[] = {
+    {"planned", nullptr},
+    {"persistent", [](passes::LaunchPlan &plan) { plan.persistent = true; }},
+    {"one role", [](passes::LaunchPlan &plan) { plan.specialize = false; }},
+    {"producers", [](passes::LaunchPlan &plan) { plan.specialize = true; }},
+    {"staged", storeSo<passes::StoreWay::Staged>},
+    {"direct", storeSo<passes::StoreWay::Direct>},
+    {"one stage", pipelineSo<1>},
+    {"two stages", pipelineSo<2>},
+    {"four stages", pipelineSo<4>},
+};
+
+/// `schedule` is the one that was planned before, or empty. What is wrong goes to `text`.
 Outcome tryTarget(const ir::Function &original, const Target &target,
-                  const fuzz::RandomKernel &kernel, std::string &text) {
+                  const fuzz::RandomKernel &kernel, const Form &form, passes::Schedule &schedule,
+                  std::string &text) {
   std::unique_ptr<ir::Function> function = ir::clone(original);
   DiagnosticEngine diagnostics;
-  passes::Schedule schedule;
+  if (form.change) {
+    for (passes::LaunchPlan &plan : schedule.launches)
+      form.change(plan);
+    passes::ScheduleError error;
+    auto given = passes::parseSchedule(passes::printSchedule(schedule), error);
+    if (!given) {
+      text = "the schedule does not parse: " + error.message;
+      return Outcome::Wrong;
+    }
+    schedule = std::move(*given);
+    schedule.given = true;
+  }
   passes::PassContext context{target, diagnostics, schedule, {}};
   std::string_view pass;
   passes::PipelineOptions options;
   options.before = [&](const passes::Pass &p) { pass = p.name; };
   try {
     if (!passes::runPasses(*function, context, options).ok) {
-      text = firstMessage(diagnostics);
+      text = firstError(diagnostics);
       return Outcome::Refused;
     }
   } catch (const InternalError &error) {
@@ -73,6 +114,7 @@ int main(int argc, char **argv) {
     if (argc <= 3 || std::string(argv[3]) == name)
       targets.push_back(findTarget(name));
   std::size_t same = 0, refused = 0, wrong = 0;
+  passes::Schedule planned;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     fuzz::RandomKernel kernel = fuzz::generate(seed);
     ir::Context context;
@@ -80,7 +122,7 @@ int main(int argc, char **argv) {
     auto function = ir::parseFunction(context, kernel.text, diagnostics);
     if (!function || !ir::verify(*function, diagnostics)) {
       std::printf("seed %llu: not a valid kernel: %s\n%s", static_cast<unsigned long long>(seed),
-                  firstMessage(diagnostics).c_str(), kernel.text.c_str());
+                  firstError(diagnostics).c_str(), kernel.text.c_str());
       return 2;
     }
     interpret::CompareOptions options;
@@ -91,17 +133,25 @@ int main(int argc, char **argv) {
                   text.c_str(), kernel.text.c_str());
       return 2;
     }
-    for (const Target *target : targets) {
-      Outcome outcome = tryTarget(*function, *target, kernel, text);
+    for (std::size_t i = 0; i < 2 * targets.size(); ++i) {
+      // As planned, then in a form that the seed chooses.
+      const Target *target = targets[i / 2];
+      const Form &form = forms[i % 2 ? 1 + (seed + i) % (std::size(forms) - 1) : 0];
+      if (i % 2 == 0)
+        planned = {};
+      passes::Schedule schedule = planned;
+      Outcome outcome = tryTarget(*function, *target, kernel, form, schedule, text);
+      if (i % 2 == 0)
+        planned = schedule;
       same += outcome == Outcome::Same;
       refused += outcome == Outcome::Refused;
       wrong += outcome == Outcome::Wrong;
-      if (outcome == Outcome::Refused)
-        std::printf("seed %llu, %s: refused: %s\n", static_cast<unsigned long long>(seed),
-                    target->name.c_str(), text.c_str());
+      if (outcome == Outcome::Refused && !form.change) // other forms ask for what may not be
+        std::printf("seed %llu, %s, %s: refused: %s\n", static_cast<unsigned long long>(seed),
+                    target->name.c_str(), form.name, text.c_str());
       if (outcome == Outcome::Wrong) {
-        std::printf("seed %llu, %s, dims", static_cast<unsigned long long>(seed),
-                    target->name.c_str());
+        std::printf("seed %llu, %s, %s, dims", static_cast<unsigned long long>(seed),
+                    target->name.c_str(), form.name);
         for (std::int64_t d : kernel.dims)
           std::printf(" %lld", static_cast<long long>(d));
         std::printf(": %s\n%s", text.c_str(), kernel.text.c_str());
