@@ -223,7 +223,7 @@ void addPipelines(std::vector<Case> &cases) {
       {"ring: a row is not filled", ringGemm<rowNotFilled>, "uninitialised", "load"},
       {"ring: a lane skips a product", ringGemm<lanesMissing>, "collective,deadlock", "product,load"},
       {"ring: a lane ends before a product", ringGemm<laneEnded>, "collective", "product"},
-      {"ring: one sum is not cleared", ringGemm<sumNotCleared>, "uninitialised", "product"},
+      {"ring: one sum is not cleared", ringGemm<sumNotCleared>, "uninitialised", "product,store"},
       {"ring: one fragment is not loaded", ringGemm<fragmentNotLoaded>, "uninitialised", "product,store"},
       {"tile", stagedSum<tileClean>, "", ""},
       {"tile: no barrier before its use", stagedSum<noBarrierBefore>, "race,uninitialised", "use"},

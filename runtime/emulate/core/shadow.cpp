@@ -465,16 +465,21 @@ void mark_written(const void *p, size_t bytes) {
     for (Address b = at; b < at + bytes; ++b)
       *written_at(b) |= u8(1 << b % 4);
 }
-bool all_written(const void *p, size_t bytes) { // of any thread's registers
-  const Address at = Address(p);
-  if (!settings.checks || at - kStackBase >= kStackBytes * kStacks)
+static bool in_registers(const void *p) { // of any thread
+  return settings.checks && Address(p) - kStackBase < kStackBytes * kStacks;
+}
+bool all_written(const void *p, size_t bytes) {
+  if (!in_registers(p))
     return true;
+  const Address at = Address(p);
   for (Address b = at; b < at + bytes; ++b)
     if (!(*written_at(b) >> b % 4 & 1))
       return false;
   return true;
 }
 void mark_unwritten(const void *p, size_t bytes) {
+  if (!in_registers(p))
+    return;
   for (Address b = Address(p); b < Address(p) + bytes; ++b)
     *written_at(b) &= u8(~(1 << b % 4));
 }

@@ -104,9 +104,8 @@ size_t fragment_bytes(int rows, int columns, Element e) {
 int sum_at(int lane, int i) { return (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2; }
 
 /// Registers that nothing has set. A tile may have fewer rows or columns than the products that
-/// make it: such a row is set by nobody, and so is what comes of it; whoever uses that is told. A
-/// row that is set in parts, and a sum that is not set though its row and column are, is a fault at
-/// once.
+/// make it: such a row is set by nobody, and so is what comes of it, as what comes of a sum that
+/// nobody set; whoever uses that is told. A row that is set in parts is a fault at once.
 class Unset {
 public:
   explicit Unset(Meeting &meeting)
@@ -117,20 +116,17 @@ public:
         count(row[l / 4 + r * 8], l, words(x.a, p.a, p.m * p.k, r, rows));
       count(column[l / 4], l, words(x.b, p.b, p.n * p.k, 0, 1));
     });
-    any = judge(row, p.m) | judge(column, 8);
+    judge(row, p.m), judge(column, 8);
     meeting.each<Mma>([&](int l, Mma &x) {
       for (int i = 0; i < 2 * rows; ++i)
-        if (!all_written(sum(x, i), size_t(bits_of(p.c) / 8)) && !is_padding(l, i))
-          fault(l);
+        if (is_padding(l, i) || !all_written(sum(x, i), size_t(bits_of(p.c) / 8)))
+          lost.push_back({l, i});
     });
   }
   /// What the product leaves.
   void mark() {
-    meeting.each<Mma>([&](int l, Mma &x) {
-      for (int i = 0; any && i < p.m / 4; ++i)
-        if (is_padding(l, i))
-          mark_unwritten(sum(x, i), size_t(bits_of(p.c) / 8));
-    });
+    for (auto &[l, i] : lost)
+      mark_unwritten(sum(*static_cast<Mma *>(meeting.args[l]), i), size_t(bits_of(p.c) / 8));
   }
 
 private:
@@ -156,14 +152,10 @@ private:
     if (c.unset)
       line.lane = lane;
   }
-  bool judge(Line *lines, int n) {
-    bool empty = false;
-    for (int i = 0; i < n; ++i) {
+  void judge(const Line *lines, int n) {
+    for (int i = 0; i < n; ++i)
       if (lines[i].set && lines[i].unset)
         fault(lines[i].lane);
-      empty = empty || !lines[i].set;
-    }
-    return empty;
   }
   bool is_padding(int lane, int i) const {
     const int at = sum_at(lane, i);
@@ -185,7 +177,8 @@ private:
   Meeting &meeting;
   const Product &p;
   Line row[16], column[8];
-  bool any = false, told = false;
+  std::vector<std::pair<int, int>> lost; ///< lane and number of sums that nothing has set
+  bool told = false;
 };
 bool all_set(Meeting &meeting, const Product &p) {
   bool set = true;
