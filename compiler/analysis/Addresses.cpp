@@ -257,15 +257,60 @@ bool ThreadAddresses::onlyOwn(const Address &a, const Address &b, const Ranges &
   return known->second;
 }
 
-std::vector<Interval> ThreadAddresses::byWarps(const Address &address, Ranges &ranges) const {
-  std::vector<Interval> warps;
+namespace {
+
+/// Variables of short loops in an index, one value of each at a time: what they touch between
+/// them has gaps.
+constexpr std::int64_t mostValues = 64;
+
+/// Adds where `index` may be, with each value of `vars` from `next` on.
+void addIntervals(Expr index, std::span<const Expr> vars, std::int64_t count, Ranges &ranges,
+                  std::vector<Interval> &out) {
+  if (!vars.empty()) {
+    Interval values = ranges.interval(vars.front());
+    for (std::int64_t value = values.lo; value <= values.hi; ++value) {
+      Expr there =
+          substitute(index, {{vars.front(), index.context().integer(vars.front().dtype(), value)}});
+      addIntervals(there, vars.subspan(1), count, ranges, out);
+    }
+    return;
+  }
+  Interval first = ranges.interval(index);
+  // Runs begin at multiples of their length, say.
+  if (Congruence step = ranges.congruence(index); step.modulus > 1 && first.hi < Interval::infinity)
+    first.hi -= ((first.hi - step.remainder) % step.modulus + step.modulus) % step.modulus;
+  Interval touched = first + Interval{0, count - 1};
+  for (Interval &known : out)
+    if (!intersect(known, touched).empty()) {
+      known = hull(known, touched);
+      return;
+    }
+  out.push_back(touched);
+}
+
+} // namespace
+
+std::vector<std::vector<Interval>> ThreadAddresses::byWarps(const Address &address,
+                                                            Ranges &ranges) const {
+  std::vector<std::vector<Interval>> warps;
   if (!address.index)
     return warps;
+  std::vector<Expr> vars;
+  collectVars(address.index, vars);
+  std::int64_t combinations = 1;
+  std::erase_if(vars, [&](Expr var) {
+    Interval values = ranges.interval(var);
+    bool few = !isThread(var) && values.lo >= 0 && values.hi < mostValues &&
+               combinations * (values.hi - values.lo + 1) <= mostValues;
+    if (few)
+      combinations *= values.hi - values.lo + 1;
+    return !few;
+  });
   for (std::int64_t first = 0; first < launch.threadCount(); first += warpThreads) {
     Ranges::Scope scope(ranges);
     ranges.bindVar(launch.tid, {first, first + warpThreads - 1});
-    warps.push_back(ranges.interval(address.index) +
-                    Interval{0, std::max<std::int64_t>(address.count, 1) - 1});
+    addIntervals(address.index, vars, std::max<std::int64_t>(address.count, 1), ranges,
+                 warps.emplace_back());
   }
   return warps;
 }

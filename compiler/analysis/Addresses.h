@@ -46,8 +46,9 @@ public:
   /// thread makes both: their indices differ by a constant, and the part that depends on the thread
   /// keeps the threads' runs apart.
   bool onlyOwn(const Address &a, const Address &b, const Ranges &ranges);
-  /// The elements that each warp's threads may touch; empty: nothing is known.
-  std::vector<Interval> byWarps(const Address &address, Ranges &ranges) const;
+  /// The elements that each warp's threads may touch, for all values of the variables in scope;
+  /// empty: nothing is known.
+  std::vector<std::vector<Interval>> byWarps(const Address &address, Ranges &ranges) const;
 
 private:
   using Values = std::vector<std::int64_t>; ///< by thread

@@ -469,6 +469,8 @@ Interval Ranges::binaryInterval(Expr e) const {
   case BinaryOp::Xor: {
     if (a.lo < 0 || b.lo < 0 || a.hi == Interval::infinity || b.hi == Interval::infinity)
       return {};
+    if (a.isPoint() && b.isPoint())
+      return Interval::point(e->binaryOp() == BinaryOp::Or ? a.lo | b.lo : a.lo ^ b.lo);
     std::uint64_t largest = static_cast<std::uint64_t>(a.hi | b.hi), ones = 1;
     while (ones - 1 < largest)
       ones <<= 1;

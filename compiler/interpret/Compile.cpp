@@ -334,6 +334,7 @@ std::unique_ptr<Node> Compiler::statement(const Stmt &s) {
     return mbar(cast<MbarStmt>(s));
   case StmtKind::Async: {
     auto node = std::make_unique<AsyncNode>();
+    node->what = cast<AsyncStmt>(s).what;
     node->commit = cast<AsyncStmt>(s).commit;
     node->pending = static_cast<std::size_t>(cast<AsyncStmt>(s).pending);
     return node;

@@ -394,13 +394,16 @@ void Group::land(std::vector<Flight> &flights, bool ordered) {
   flights.clear();
 }
 
-void Group::commit() { asyncGroups.push_back(std::exchange(open, {})); }
+void Group::commit(ir::AsyncKind kind) {
+  queue(kind).closed.push_back(std::exchange(queue(kind).open, {}));
+}
 
-void Group::waitFor(std::size_t pending) {
-  std::size_t done = asyncGroups.size() > pending ? asyncGroups.size() - pending : 0;
+void Group::waitFor(ir::AsyncKind kind, std::size_t pending) {
+  auto &closed = queue(kind).closed;
+  std::size_t done = closed.size() > pending ? closed.size() - pending : 0;
   for (std::size_t i = 0; i < done; ++i)
-    land(asyncGroups[i]);
-  asyncGroups.erase(asyncGroups.begin(), asyncGroups.begin() + static_cast<std::ptrdiff_t>(done));
+    land(closed[i]);
+  closed.erase(closed.begin(), closed.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
 // ---- Order between threads

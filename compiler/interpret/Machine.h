@@ -12,6 +12,7 @@
 #include "interpret/Interpreter.h"
 #include "interpret/Memory.h"
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -141,8 +142,13 @@ public:
   std::uint32_t warp = 0;
   const Node *current = nullptr;
   StatementCounts *counts = nullptr;            ///< of the current statement, if they are asked for
-  std::vector<std::vector<Flight>> asyncGroups; ///< closed ones, oldest first
-  std::vector<Flight> open;
+  /// Asynchronous operations of one kind.
+  struct AsyncQueue {
+    std::vector<std::vector<Flight>> closed; ///< groups, oldest first
+    std::vector<Flight> open;
+  };
+  std::array<AsyncQueue, 4> queues; ///< by ir::AsyncKind
+  AsyncQueue &queue(ir::AsyncKind kind) { return queues[static_cast<std::size_t>(kind)]; }
 
   void runList(const NodeList &list);
   void runNode(Node &node);
@@ -222,11 +228,11 @@ public:
   bool isDiverged() const;
 
   // ---- Asynchronous operations
-  void fly(Flight f) { open.push_back(f); }
+  void fly(Flight f, ir::AsyncKind kind = ir::AsyncKind::CpAsync) { queue(kind).open.push_back(f); }
   /// `ordered`: by what was released and acquired since, so that they were written when they began.
   void land(std::vector<Flight> &flights, bool ordered = false);
-  void commit();
-  void waitFor(std::size_t pending);
+  void commit(ir::AsyncKind kind);
+  void waitFor(ir::AsyncKind kind, std::size_t pending);
 
   // ---- Order between threads
   void release(Clock &into);

@@ -155,6 +155,7 @@ struct MbarNode : Node {
 };
 
 struct AsyncNode : Node {
+  ir::AsyncKind what = ir::AsyncKind::CpAsync;
   bool commit = false;
   std::size_t pending = 0;
   void run(Group &group) override;

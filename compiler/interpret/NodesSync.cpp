@@ -245,11 +245,11 @@ void MbarNode::run(Group &group) {
     if (op == MbarOp::Expect)
       continue;
     if (op == MbarOp::CpAsyncArrive) { // its earlier copies count as complete for those who wait
-      for (auto &closed : group.asyncGroups)
+      Group::AsyncQueue &copies = group.queue(ir::AsyncKind::CpAsync);
+      for (auto &closed : copies.closed)
         bar->flights.insert(bar->flights.end(), closed.begin(), closed.end());
-      bar->flights.insert(bar->flights.end(), group.open.begin(), group.open.end());
-      group.asyncGroups.clear();
-      group.open.clear();
+      bar->flights.insert(bar->flights.end(), copies.open.begin(), copies.open.end());
+      copies = {};
     }
     group.release(bar->clock);
     if (--bar->pending < 0) {
@@ -265,9 +265,9 @@ void MbarNode::run(Group &group) {
 
 void AsyncNode::run(Group &group) {
   if (commit)
-    group.commit();
+    group.commit(what);
   else
-    group.waitFor(pending);
+    group.waitFor(what, pending);
 }
 
 } // namespace tlc::interpret

@@ -294,8 +294,6 @@ void GemmNode::once(Group &group, std::uint32_t lane) {
   if (!isAsync)
     return;
   MbarState *bar = hasBarrier ? mbarAt(group, barrier, lane, group.block) : nullptr;
-  // A product is a group of its own, which nobody else closes.
-  std::vector<Flight> others = std::exchange(group.open, {});
   for (std::int64_t at : z.at) {
     group.markWritten(*z.view, at, InFlight);
     Flight flight{
@@ -304,11 +302,10 @@ void GemmNode::once(Group &group, std::uint32_t lane) {
     if (bar)
       bar->flights.push_back(flight);
     else
-      group.fly(flight);
+      group.fly(flight, ir::AsyncKind::Wgmma);
   }
-  if (!bar)
-    group.commit();
-  group.open = std::move(others);
+  if (!bar) // each is a group of its own
+    group.commit(ir::AsyncKind::Wgmma);
 }
 
 } // namespace tlc::interpret

@@ -416,9 +416,14 @@ private:
       for (const Accumulators &run : group->accumulators) {
         const Buffer *owner = run.first.buffer->storage();
         bool known = std::count(visible.begin(), visible.end(), owner);
+        // Of another product that is on its way with the same sums.
+        bool busy = std::any_of(inFlight.begin(), inFlight.end(), [&](const auto *other) {
+          return std::any_of(other->accumulators.begin(), other->accumulators.end(),
+                             [&](const Accumulators &a) { return same(a.first, run.first); });
+        });
         bool before = std::any_of(pinned.begin(), pinned.end(),
                                   [&](const Element *e) { return same(*e, run.first); });
-        if (!known || before)
+        if (!known || busy || before)
           continue;
         pinned.push_back(&run.first);
         pinAccumulators(b, run);

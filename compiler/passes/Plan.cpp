@@ -158,6 +158,7 @@ private:
       store = {store.name, wanted.way, true, "as given"};
       if (store.way != StoreWay::Tensor)
         continue;
+      store.deferred = wanted.deferred;
       std::string fault = possible[i].take(wanted.columns, wanted.buffers, store);
       if (!fault.empty())
         pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
@@ -187,6 +188,9 @@ private:
       plan.tileStages = given.tileStages;
       plan.sharedAxis = given.sharedAxis;
     }
+    if (!plan.persistent.value_or(false))
+      for (StorePlan &store : plan.stores)
+        store.deferred &= store.binding;
   }
 
   Function &function;

@@ -5,6 +5,7 @@
 #include "passes/Channels.h"
 #include "passes/Persist.h"
 #include "passes/PipelineLoops.h"
+#include "passes/PlanStores.h"
 #include "passes/Rewrite.h"
 
 #include <algorithm>
@@ -115,6 +116,8 @@ bool hasRoom(Launch &launch, PassContext &pass, const LaunchPlan &plan, std::int
       return true;
     });
   std::int64_t sum = more;
+  for (const StorePlan &store : plan.stores)
+    sum += store.stagingBytes;
   walk(std::as_const(launch.body), [&](const Stmt &stmt) {
     const auto *alloc = dynCast<AllocStmt>(&stmt);
     if (alloc && alloc->buffer->scope == Scope::Shared && !alloc->buffer->base) {
@@ -180,6 +183,13 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
   }
   if (std::int64_t bytes = bytesOnce(channels); bytes && hasRoom(launch, pass, plan, bytes))
     plan.tileStages = 2;
+  // Halves can wait in registers; what is as wide as the sums would take as many again.
+  bool products = std::all_of(channels.channels.begin(), channels.channels.end(),
+                              [](const Channel &c) { return c.repeats && onlyProduct(c); });
+  std::vector<CopyStmt *> copies = fragmentStores(launch);
+  for (std::size_t i = 0; i < copies.size() && copies.size() == 1; ++i)
+    if (StorePlan &store = plan.stores[i]; store.way == StoreWay::Tensor && !store.binding)
+      store.deferred = products && copies[i]->target.buffer->dtype.bits() == 16;
 }
 
 } // namespace

@@ -167,8 +167,13 @@ private:
         if (parts[2] == wayText(way))
           store.way = way, known = true;
     }
-    for (std::size_t i = 3; known && i < parts.size(); i += 2) {
-      std::int64_t value = i + 1 < parts.size() ? number(parts[i + 1]).value_or(0) : 0;
+    std::size_t end = parts.size();
+    if (end > 3 && parts.back() == "deferred") {
+      store.deferred = known = known && store.way == StoreWay::Tensor;
+      --end;
+    }
+    for (std::size_t i = 3; known && i < end; i += 2) {
+      std::int64_t value = i + 1 < end ? number(parts[i + 1]).value_or(0) : 0;
       known = value > 0 && store.way == StoreWay::Tensor;
       if (parts[i] == "columns")
         store.columns = value;
@@ -179,7 +184,7 @@ private:
     }
     if (!known)
       message = "expected `store NAME direct`, `store NAME staged` or `store NAME tensor columns N "
-                "buffers N` (of the last, each part may be left out)";
+                "buffers N deferred` (of the last, each part may be left out)";
     store.binding = true;
     launch.stores.push_back(store);
   }
@@ -209,6 +214,8 @@ std::string storeText(const StorePlan &store) {
     text += " columns " + columns;
   if (store.buffers)
     text += " buffers " + std::to_string(store.buffers);
+  if (store.deferred)
+    text += " deferred";
   return text + comment(store.reason);
 }
 

@@ -6,7 +6,7 @@
 //     loop ko stages 3                  // the n-th pipelined loop of the launch, in program order
 //     gemm atom mma_m16n8k16_f32_f16 warps 2 2
 //     store C staged                    // the n-th copy from a fragment to global memory; also
-//                                       // "direct", "tensor columns 64 buffers 2"
+//                                       // "direct", "tensor columns 64 buffers 2 deferred"
 //     cluster 2 1                       // blocks along the first and the second grid dimension
 //     persistent no                     // yes: as many blocks as fit, each walks over tiles;
 //                                       // `stages N`: what it loads once a tile lies N-fold in
@@ -60,9 +60,10 @@ struct StorePlan {
   StoreWay way = StoreWay::Direct;
   bool binding = false; ///< the user's word is final
   std::string reason;
-  std::int64_t columns = 0;      ///< of the tile that are staged at a time; 0: all, or left to the
-                                 ///< planner
-  std::int64_t buffers = 0;      ///< Tensor: that take turns; 0: left to the planner
+  std::int64_t columns = 0; ///< of the tile that are staged at a time; 0: all, or left to the
+                            ///< planner
+  std::int64_t buffers = 0; ///< Tensor: that take turns; 0: left to the planner
+  bool deferred = false;    ///< Tensor: a tile leaves while the next one is computed (defer-stores)
   std::int64_t stagingBytes = 0; ///< Tensor: shared memory of all buffers; not printed
 };
 

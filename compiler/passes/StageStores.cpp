@@ -86,6 +86,8 @@ public:
         homes(launch, pass.target), registers(estimateRegisters()) {}
 
   void run(LaunchPlan &plan) {
+    if (plan.persistent.value_or(false))
+      persistentBlocks = std::max<std::int64_t>(1, plan.minBlocks);
     std::vector<CopyStmt *> stores = fragmentStores(launch);
     std::vector<Index> slices = narrowestSlices(launch, target);
     for (std::size_t i = 0; i < std::min(stores.size(), plan.stores.size()); ++i)
@@ -103,7 +105,7 @@ private:
     const std::int64_t before = planArena(launch).bytes;
     std::int64_t after = before;
     for (Index buffers = plan.buffers; buffers > 0; --buffers) {
-      auto make = [&] { return tensorStore(copy, *home, plan.columns, buffers); };
+      auto make = [&] { return tensorStore(copy, *home, plan, buffers); };
       auto keep = [&] {
         after = planArena(launch).bytes;
         return plan.binding || admissible(before, after);
@@ -147,6 +149,8 @@ private:
     if (before > target.limits.sharedPerBlockOptIn)
       return;
     plan.way = StoreWay::Direct;
+    plan.columns = plan.buffers = 0;
+    plan.deferred = false;
     plan.reason = "from registers: shared memory would grow from " + std::to_string(before) +
                   " to " + std::to_string(after) + " bytes";
   }
@@ -214,14 +218,16 @@ private:
   }
 
   /// The store by tensor maps, through `buffers` tiles that take turns.
-  Block tensorStore(const CopyStmt &copy, const FragmentHome &home, Index columns, Index buffers) {
+  Block tensorStore(const CopyStmt &copy, const FragmentHome &home, const StorePlan &plan,
+                    Index buffers) {
+    const Index columns = plan.columns;
     const Index all = copy.target.constantTileExtents()->back();
     const DType dtype = copy.target.buffer->dtype;
     Block out;
     Builder builder(function, out);
     builder.range = copy.range;
     Region source = copy.source;
-    if (all > columns && dtype.bits() < source.buffer->dtype.bits()) {
+    if ((all > columns || plan.deferred) && dtype.bits() < source.buffer->dtype.bits()) {
       Buffer &packed = function.addBuffer(source.buffer->name + "_h", dtype, Scope::Fragment,
                                           copy.source.tileExtents(), copy.range);
       builder.alloc(packed);
@@ -265,6 +271,8 @@ private:
     if (after <= before)
       return true;
     std::int64_t threads = launch.threadCount() + launch.extraThreads;
+    if (persistentBlocks) // registers are shared out for that many, too
+      return residentBlocks(target, threads, after) >= persistentBlocks;
     return after <= target.limits.sharedPerBlockOptIn &&
            residentBlocks(target, threads, after, registers) >=
                residentBlocks(target, threads, before, registers);
@@ -287,7 +295,8 @@ private:
   PassContext &pass;
   const Target &target;
   FragmentHomes homes;
-  std::int64_t registers; ///< of a thread, roughly
+  std::int64_t registers;            ///< of a thread, roughly
+  std::int64_t persistentBlocks = 0; ///< of a multiprocessor, however many would fit; 0: not so
 };
 
 /// The threads that start copies end only when those have read their tiles: at the end of the role,

@@ -347,7 +347,10 @@ void SyncAnalysis::join(State &into, const State &from) const {
         if (other.warps.size() != entry.warps.size())
           other.warps.clear();
         for (std::size_t i = 0; i < other.warps.size(); ++i)
-          other.warps[i] = hull(other.warps[i], entry.warps[i]);
+          for (const Interval &more : entry.warps[i])
+            if (std::find(other.warps[i].begin(), other.warps[i].end(), more) ==
+                other.warps[i].end())
+              other.warps[i].push_back(more);
         // Both ways lead here, so only conditions of both are known.
         std::erase_if(other.guards, [&](Expr guard) {
           return std::find(entry.guards.begin(), entry.guards.end(), guard) == entry.guards.end();
@@ -528,14 +531,16 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
 
 /// Whether the two touch common elements only when threads of one warp make both.
 bool SyncAnalysis::onlyOwnWarp(const Pending &pending, const Address &address) {
-  std::vector<Interval> warps = threads.byWarps(address, ranges);
+  std::vector<std::vector<Interval>> warps = threads.byWarps(address, ranges);
   if (pending.address.buffer != address.buffer || warps.empty() ||
       warps.size() != pending.warps.size())
     return false;
   for (std::size_t i = 0; i < warps.size(); ++i)
     for (std::size_t j = 0; j < warps.size(); ++j)
-      if (i != j && !intersect(warps[i], pending.warps[j]).empty())
-        return false;
+      for (const Interval &mine : warps[i])
+        for (const Interval &other : pending.warps[j])
+          if (i != j && !intersect(mine, other).empty())
+            return false;
   return true;
 }
 

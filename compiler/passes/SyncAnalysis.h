@@ -74,7 +74,8 @@ private:
     Flight flight = Flight::Done;
     bool fenced = false; ///< a write that reads by descriptor may see, once it is ordered
     bool inWarp = false; ///< ordered for the warp that made it
-    std::vector<analysis::Interval> warps; ///< the elements of each; empty: not known
+    /// The elements of each warp; empty: not known.
+    std::vector<std::vector<analysis::Interval>> warps;
     int age = 0;                           ///< Committed: commits since
     int shifts = 0; ///< back-edges of its loop that it has crossed since it was known exactly
     std::vector<ir::Expr>

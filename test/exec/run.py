@@ -127,6 +127,7 @@ PROGRAMS = [
             flags=("--runtime=include",)),
     own("warpgroups", target="sm90"),
     own("boxes", target="sm90"),
+    own("stores", target="sm90"),
     Difference("sharing"),
     Difference("pairs", target="sm90", settings={"EMU_SMS": "5"}),
     Difference("loops"),

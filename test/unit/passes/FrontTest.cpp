@@ -182,7 +182,7 @@ TEST_CASE("all that a schedule can say survives printing and parsing") {
                            "  gemm atom mma_m16n8k16_f16_f16_f32 warps 2 2\n"
                            "  store C staged\n"
                            "  store D direct\n"
-                           "  store E tensor columns 64 buffers 2\n"
+                           "  store E tensor columns 64 buffers 2 deferred\n"
                            "  store F tensor\n"
                            "  cluster 2 1\n"
                            "  persistent yes\n"
@@ -202,8 +202,8 @@ TEST_CASE("all that a schedule can say survives printing and parsing") {
   CHECK_FALSE(read->launches[1].specialize);
   for (const char *line :
        {"store C", "store C both", "store C staged columns 64", "store C tensor columns",
-        "store C tensor rows 3", "store C tensor buffers 0", "cluster 2", "cluster 0 1",
-        "persistent", "persistent maybe", "specialize 1"}) {
+        "store C tensor rows 3", "store C direct deferred", "store C tensor buffers 0", "cluster 2",
+        "cluster 0 1", "persistent", "persistent maybe", "specialize 1"}) {
     INFO(line);
     CHECK_FALSE(passes::parseSchedule(std::string("launch k {\n  ") + line + "\n}\n", error));
     CHECK(error.line == 2);

@@ -269,6 +269,79 @@ TEST_CASE("a schedule says how many columns tensor maps store, and through how m
   CHECK_FALSE(direct->contains("c_t"));
 }
 
+// ---- defer-stores
+
+namespace {
+
+/// A product of run-time sizes whose blocks walk over tiles of 128 x `n`; `rounds` along k.
+std::string walked(const std::string &rounds, std::int64_t n, const std::string &extra = "") {
+  std::string N = std::to_string(n);
+  return "func @k(%A: global f16[%M, %K], %B: global f16[%K, %N], %C: global f16[%M, %N] out) "
+         "dims(%M, %N, %K) {\n"
+         "  constraint %N % 8 == 0, \"N % 8 == 0\"\n  constraint %K % 8 == 0, \"K % 8 == 0\"\n"
+         "  launch grid((%N + " +
+         std::to_string(n - 1) + ") // " + N +
+         ", (%M + 127) // 128) threads(256) blocks(%bx, %by) tid(%tid) {\n"
+         "    alloc %a: shared f16[128, 64]\n    alloc %b: shared f16[64, " +
+         N + "]\n    alloc %c: fragment f32[128, " + N +
+         "]\n    fill %c = 0.0\n    for %ko in 0 .. " + rounds +
+         " pipelined stages(2) {\n"
+         "      copy %A[%by * 128 : +128, %ko * 64 : +64] -> %a\n"
+         "      copy %B[%ko * 64 : +64, %bx * " +
+         N + " : +" + N + "] -> %b\n      gemm %a, %b -> %c\n    }\n" + extra +
+         "    copy %c -> %C[%by * 128 : +128, %bx * " + N + " : +" + N + "]\n  }\n}\n";
+}
+
+std::vector<std::string> upToDeferring() {
+  return {"bounds",       "select-atoms",     "plan",         "persist",
+          "split-copies", "specialize-warps", "stage-stores", "defer-stores"};
+}
+
+const char *allRounds = "(%K + 63) // 64";
+
+} // namespace
+
+TEST_CASE("a tile leaves while the next one is computed") {
+  const std::string doubled = "    map %i in 128, %j in 128 {\n      load %x = %c[%i, %j]\n"
+                              "      store %c[%i, %j] = %x * 2.0 + f32(%bx)\n    }\n";
+  for (auto [n, extra] :
+       {std::pair<std::int64_t, std::string>{128, ""}, {64, ""}, {128, doubled}}) {
+    INFO(n << extra);
+    TextKernel k(walked(allRounds, n, extra), "sm90");
+    k.mustRun(upToDeferring());
+    CHECK(k.schedule.launches[0].stores[0].deferred);
+    CHECK(k.contains("if " + std::to_string(n / 64) + " <= max((%K + 63) // 64, 0) {"));
+    CHECK(k.contains("clear(true)"));
+    TextKernel lowered(walked(allRounds, n, extra), "sm90");
+    lowered.mustRun();
+    for (const BarrierStmt *barrier : lowered.all<BarrierStmt>())
+      CHECK(barrier->scope != BarrierScope::Named);
+    // No round, fewer than pieces, as many, more; one tile, and more than there are blocks.
+    for (std::int64_t rounds : {0, 1, 2, 3})
+      for (std::int64_t m : {100, 700}) {
+        k.checkSame({m, 136, rounds * 64}, {}, 2e-2);
+        lowered.checkSame({m, 136, rounds * 64}, {}, 2e-2);
+      }
+  }
+}
+
+TEST_CASE("where tiles differ in their rounds, none leaves later") {
+  TextKernel k(walked("min((%K + 63) // 64, %by + 1)", 128), "sm90");
+  k.mustRun(upToDeferring());
+  CHECK_FALSE(k.schedule.launches[0].stores[0].deferred);
+  CHECK_FALSE(k.contains("finished"));
+  TextKernel given(walked("min((%K + 63) // 64, %by + 1)", 128), "sm90");
+  passes::ScheduleError error;
+  given.schedule = *passes::parseSchedule("launch k {\n  store C tensor deferred\n}\n", error);
+  CHECK_FALSE(given.run(upToDeferring()));
+  CHECK(given.reported(diag::ScheduleMismatch));
+  // Nor without a walk.
+  TextKernel once(walked(allRounds, 128), "sm90");
+  once.schedule = *passes::parseSchedule("launch k {\n  persistent no\n}\n", error);
+  once.mustRun(upToDeferring());
+  CHECK_FALSE(once.schedule.launches[0].stores[0].deferred);
+}
+
 // ---- persist
 
 namespace {
