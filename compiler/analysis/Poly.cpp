@@ -107,7 +107,9 @@ Poly combine(std::int64_t factorA, const Poly &a, std::int64_t factorB, const Po
     i += !onlyB;
     j += !onlyA;
   }
-  return valid ? result : Poly::invalid();
+  if (!valid)
+    return Poly::invalid();
+  return result;
 }
 
 Poly operator+(const Poly &a, const Poly &b) { return combine(1, a, 1, b); }

@@ -23,11 +23,17 @@ public:
   bool nonNegative(const Poly &goal, int depth = 12) {
     if (!goal.valid)
       return false;
+    // What was tried before, on another way to the same goal, will not succeed now.
+    std::uint64_t key = goal.hash() >> 1;
+    if (tried.contains(key)) {
+      budget -= depth > 0;
+      return false;
+    }
     if (ranges.interval(goal).lo >= 0)
       return true;
-    // What was tried before, on another way to the same goal, will not succeed now.
-    if (depth == 0 || --budget < 0 || !tried.insert(goal.hash() >> 1).second)
+    if (depth == 0 || --budget < 0)
       return false;
+    tried.insert(key);
     llvm::SmallVector<Expr, 8> atoms = goal.atoms();
     std::sort(atoms.begin(), atoms.end(), [](Expr a, Expr b) { return a->id > b->id; });
     for (Expr atom : atoms) {
