@@ -38,11 +38,11 @@ TARGETS = ["sm75", "sm80", "sm89", "sm90", "cpu"]
 SAME, REFUSED = "same", "refused"
 
 
-def call(command, settings=None, limit=900):
+def call(command, settings=None, limit=900, errors=subprocess.STDOUT):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("EMU_")} | (settings or {})
     try:
         done = subprocess.run([str(c) for c in command], env=environment, text=True, errors="replace", timeout=limit,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                              stdout=subprocess.PIPE, stderr=errors)
         return done.returncode, done.stdout
     except subprocess.TimeoutExpired:
         return 124, "does not end"
@@ -69,7 +69,8 @@ class Trial:
         form = FORMS[self.form]
         if form is None or isinstance(form, str):
             return [f"--schedule={form}"] if form else []
-        code, text = call([self.options.tlc, "report", self.folder / "kernel.tlir", f"--target={self.target}", "-Wno-all"])
+        code, text = call([self.options.tlc, "report", self.folder / "kernel.tlir", f"--target={self.target}"],
+                          errors=subprocess.DEVNULL)
         if code:
             return None
         (self.folder / "kernel.schedule").write_text(form(text))
