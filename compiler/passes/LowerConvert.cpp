@@ -157,6 +157,8 @@ private:
         move.source = store ? own : inside;
         move.count = width;
         move.predicate = guard;
+        if (guard && !store) // products of threads use whole register tiles
+          move.fill = context.zero(fragment.dtype);
       }
     });
   }
