@@ -169,6 +169,9 @@ private:
     Expr extent = extents[axis];
     Expr even = logicalOr(equals(floorMod(extent, 2), 0), lessEqual(context.int32(16), extent));
     Expr paired = logicalAnd(straddles, even);
+    shares = !paired.isConstant(0);
+    if (!shares)
+      return;
     pair = constant("pair", context.select(paired, context.int32(1), context.int32(0)));
     Expr size = pair + 1, mask = pair * 3;
     for (CopyStmt *copy : sharedLoads(function, launch, axis))
