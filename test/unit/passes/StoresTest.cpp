@@ -307,12 +307,17 @@ TEST_CASE("a tile leaves while the next one is computed") {
   for (auto [n, extra] :
        {std::pair<std::int64_t, std::string>{128, ""}, {64, ""}, {128, doubled}}) {
     INFO(n << extra);
+    // Loads for several blocks at once are not interpreted.
+    passes::ScheduleError error;
+    const auto alone = *passes::parseSchedule("launch k {\n  persistent yes\n}\n", error);
     TextKernel k(walked(allRounds, n, extra), "sm90");
+    k.schedule = alone;
     k.mustRun(upToDeferring());
     CHECK(k.schedule.launches[0].stores[0].deferred);
     CHECK(k.contains("if " + std::to_string(n / 64) + " <= max((%K + 63) // 64, 0) {"));
     CHECK(k.contains("clear(true)"));
     TextKernel lowered(walked(allRounds, n, extra), "sm90");
+    lowered.schedule = alone;
     lowered.mustRun();
     for (const BarrierStmt *barrier : lowered.all<BarrierStmt>())
       CHECK(barrier->scope != BarrierScope::Named);
