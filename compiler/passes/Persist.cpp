@@ -213,14 +213,14 @@ private:
       return {tiles, constant("workers", minimum(tiles, room)), {}};
     // A last round for a few pairs costs more than blocks of one tile each, which the machine
     // shares out itself, if the tiles are long: each of those starts anew, which costs about as
-    // much as one or two rounds of its loop. In 64 bits: the products are of no size that anybody
+    // much as two or three rounds of its loop. In 64 bits: the products are of no size that anybody
     // knows.
     pairs = constant("pairs", pairs);
     Expr rounds = constant("rounds", floorDiv(pairs + room - 1, room));
     auto wide = [&](Expr e) { return context.cast(Scalar::Int64, e); };
     Expr places = wide(rounds) * wide(room);
     Expr lost = (places - wide(pairs)) * wide(extents[plan.fold->axis]);
-    Expr folded = constant("folded", lessEqual(lost * 2, places * 3));
+    Expr folded = constant("folded", lessEqual(lost * 2, places * 5));
     return {constant("items", context.select(folded, pairs, tiles)),
             constant("workers", context.select(folded, minimum(pairs, room), tiles)), folded};
   }

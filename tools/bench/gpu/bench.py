@@ -28,7 +28,7 @@ SAMPLES = HERE.parent.parent.parent / "samples"
 # (threads, block_M, block_N, block_K, stages): the fastest of a row is what is reported, as with cuBLASLt's suggestions.
 GEMM_TILES = {
     "sm80": [(128, 128, 128, 32, 4), (256, 128, 256, 32, 4), (128, 64, 128, 32, 4)],
-    "sm90": [(256, 128, 256, 64, 4), (256, 128, 224, 64, 4), (256, 128, 192, 64, 4), (256, 128, 128, 64, 5), (128, 64, 128, 64, 4),
+    "sm90": [(256, 128, 256, 64, 4), (256, 128, 224, 64, 4), (256, 128, 192, 64, 4), (256, 128, 176, 64, 4), (256, 128, 128, 64, 5), (128, 64, 128, 64, 4),
              (128, 128, 128, 32, 4)],
 }
 # Other layouts than NT get these only.
