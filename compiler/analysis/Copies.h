@@ -7,7 +7,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace tlc::analysis {
@@ -19,8 +18,8 @@ namespace tlc::analysis {
 std::int64_t copyPieceBytes(const ir::CopyStmt &copy, const Ranges &ranges,
                             std::int64_t limit = 16);
 
-/// Bits of an element as such pieces count it: of the wider of the two where dtypes differ. Those
-/// in registers don't count, which are converted one by one.
+/// Bits of an element as such pieces count it: of the wider of the two where dtypes differ. Those in
+/// registers don't count, which are converted one by one.
 std::int64_t copyPieceBits(const ir::CopyStmt &copy);
 
 /// Whether the copy can be started with the target's asynchronous copy from global to shared memory
@@ -52,11 +51,6 @@ struct TileForm {
 };
 /// The form of a tile whose layout is decided; none if it is another one.
 std::optional<TileForm> tileForm(const ir::Buffer &tile);
-
-/// What a copy whose rows come in another order (CopyStmt::rowPeriod) takes from rows phase,
-/// phase + rowPeriod, … of the tensor, and where to: the first region counts those rows, and
-/// columns from where 16 bytes begin, like the map of that period and phase.
-std::pair<ir::Region, ir::Region> rowClass(const ir::CopyStmt &copy, std::int64_t phase);
 
 /// How a tile is cut into boxes, each a run of shared memory; by dims of the tensor.
 struct TensorBoxes {

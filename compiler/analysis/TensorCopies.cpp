@@ -85,7 +85,7 @@ public:
 };
 
 /// Why the tensor cannot be described; "" if it can.
-std::string tensorFault(const Buffer &tensor, const Ranges &ranges, bool rowsInClasses) {
+std::string tensorFault(const Buffer &tensor, const Ranges &ranges) {
   if (tensor.base)
     return "it is a view of another tensor";
   if (tensor.dtype.lanes > 1 || tensor.dtype.bits() < 8 || tensor.dtype.isBool())
@@ -101,7 +101,7 @@ std::string tensorFault(const Buffer &tensor, const Ranges &ranges, bool rowsInC
   if (!strideOf(tensor, tensor.rank() - 1).isConstant(1))
     return "its elements are not next to each other along the last dim";
   std::int64_t unit = unitBytes / std::gcd(unitBytes, bytesOf(tensor));
-  for (unsigned d = 0; d + 1 < tensor.rank() && !rowsInClasses; ++d)
+  for (unsigned d = 0; d + 1 < tensor.rank(); ++d)
     if (!ranges.divisible(strideOf(tensor, d), unit))
       return "rows are not known to be multiples of " + std::to_string(unitBytes) +
              " bytes apart (dim " + std::to_string(d) + ")";
@@ -125,8 +125,7 @@ std::vector<TileForm> possibleForms(const Buffer &tile) {
   return {TileForm{}, TileForm{unitBytes, 0}};
 }
 
-std::string regionFault(const Region &global, const Region &shared, const Ranges &ranges,
-                        bool rowsInClasses = false) {
+std::string regionFault(const Region &global, const Region &shared, const Ranges &ranges) {
   if (global.buffer->dtype != shared.buffer->dtype)
     return "it converts";
   if (shared.buffer->base || !shared.buffer->constantShape())
@@ -139,7 +138,7 @@ std::string regionFault(const Region &global, const Region &shared, const Ranges
     if (values.lo < INT32_MIN || values.hi > INT32_MAX)
       return "an offset may not fit 32 bits";
   }
-  std::string fault = tensorFault(*global.buffer, ranges, rowsInClasses);
+  std::string fault = tensorFault(*global.buffer, ranges);
   if (!fault.empty())
     return "`" + global.buffer->name + "`: " + fault;
   // Which of its forms the tile gets is decided later.
@@ -215,25 +214,7 @@ std::string whyNotTma(const CopyStmt &copy, const Target &target, const Ranges &
     return "it is not between global and shared memory";
   if (load && !isZero(global.buffer->safeValue))
     return "what is out of range is not 0";
-  if (copy.rowPeriod > 1) {
-    auto [rows, run] = rowClass(copy, 0);
-    return regionFault(rows, run, ranges, true);
-  }
   return regionFault(global, shared, ranges);
-}
-
-std::pair<Region, Region> rowClass(const CopyStmt &copy, std::int64_t phase) {
-  Region global = copy.source, shared = copy.target;
-  Context &context = global.offsets[0].context();
-  std::int64_t run = *shared.extents[0].constant() / copy.rowPeriod;
-  std::int64_t unit = unitBytes / bytesOf(*global.buffer);
-  Expr shift = floorMod(strideOf(*global.buffer, 0) * phase, unit);
-  global.offsets[0] = floorDiv(global.offsets[0], copy.rowPeriod);
-  global.offsets[1] = global.offsets[1] + context.cast(global.offsets[1].dtype(), shift);
-  global.extents[0] = context.integer(global.extents[0].dtype(), run);
-  shared.offsets[0] = shared.offsets[0] + phase * run;
-  shared.extents[0] = context.integer(shared.extents[0].dtype(), run);
-  return {std::move(global), std::move(shared)};
 }
 
 std::string whyNotTma(const AtomicTileStmt &atomic, const Target &target, const Ranges &ranges) {

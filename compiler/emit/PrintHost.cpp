@@ -331,14 +331,11 @@ private:
     }
     to.line("CUtensorMap " + argument.name + ";");
     const Buffer &storage = *tensor.storage();
-    const TensorMap &map = *argument.map;
-    bool inClasses = map.period > 1;
-    std::string rows = inClasses ? ", " + text(map.period) + ", " + text(map.phase) : "";
-    returnOnError(exprs.runtimeName(inClasses ? "make_row_map" : "make_tensor_map") + "(" + name +
-                      ", &" + argument.name + ", CU_TENSOR_MAP_DATA_TYPE_" +
-                      tensorMapType(tensor.dtype) + ", " + text(tensor.dtype.bits() / 8) + ", " +
-                      pointerTo(variant, storage) + ", {" + shape + "}, {" + strides + "}, {" +
-                      box + "}, " + text(map.swizzleBytes) + rows + ")",
+    returnOnError(exprs.runtimeName("make_tensor_map") + "(" + name + ", &" + argument.name +
+                      ", CU_TENSOR_MAP_DATA_TYPE_" + tensorMapType(tensor.dtype) + ", " +
+                      text(tensor.dtype.bits() / 8) + ", " + pointerTo(variant, storage) + ", {" +
+                      shape + "}, {" + strides + "}, {" + box + "}, " +
+                      text(argument.map->swizzleBytes) + ")",
                   to);
   }
 

@@ -15,13 +15,9 @@ enum class Transfer { Load, Store, Add };
 /// Element `n` of a box: where it is in the tensor.
 class BoxWalk {
 public:
-  BoxWalk(const View &tensor, const ir::TensorMap &map, std::vector<std::int64_t> corner)
-      : tensor(tensor), map(map), box(map.box), corner(std::move(corner)) {
-    // Columns count from where 16 bytes begin.
-    if (map.period > 1)
-      this->corner.back() -=
-          map.phase * tensor.strides.front() % (128 / static_cast<std::int64_t>(tensor.bits()));
-  }
+  BoxWalk(const View &tensor, const std::vector<std::int64_t> &box,
+          std::vector<std::int64_t> corner)
+      : tensor(tensor), box(box), corner(std::move(corner)) {}
 
   std::int64_t count() const {
     std::int64_t product = 1;
@@ -34,8 +30,6 @@ public:
     std::int64_t element = 0;
     for (std::size_t d = box.size(); d-- > 0; n /= box[d]) {
       std::int64_t index = corner[d] + n % box[d];
-      if (d + 2 == box.size())
-        index = index * map.period + map.phase;
       if (index < 0 || index >= tensor.shape[d])
         return std::nullopt;
       element += index * tensor.strides[d];
@@ -45,7 +39,6 @@ public:
 
 private:
   const View &tensor;
-  const ir::TensorMap &map;
   const std::vector<std::int64_t> &box;
   std::vector<std::int64_t> corner; ///< outermost first, as the box
 };
@@ -91,7 +84,7 @@ void transferBox(Group &group, const CallNode &node, std::uint32_t lane, Transfe
   std::vector<std::int64_t> corner;
   for (std::size_t d = rank; d-- > 0;)
     corner.push_back(group.lanes.get(node.args[first + d].value[0], lane).i);
-  BoxWalk walk(tensor, map, std::move(corner));
+  BoxWalk walk(tensor, map.box, std::move(corner));
   std::int64_t start =
       addressOf(group, node.args[tileAt], lane, static_cast<unsigned>(walk.count()));
   MbarState *bar = load ? mbarAt(group, node.args[2].element, lane, group.block) : nullptr;

@@ -80,7 +80,6 @@ std::unique_ptr<Node> Compiler::copy(const CopyStmt &s) {
   node->isAsync = s.async || s.barrier.buffer;
   node->hasBarrier = s.barrier.buffer;
   node->isMulticast = static_cast<bool>(s.multicast);
-  node->rowPeriod = static_cast<std::size_t>(s.rowPeriod);
   if (s.barrier.buffer)
     node->barrier = x.element(s.barrier);
   noteStore(s.target.buffer);

@@ -153,14 +153,6 @@ void CopyNode::once(Group &group, std::uint32_t lane) {
   std::vector<std::size_t> map;
   if (from.extents != to.extents)
     map = broadcastMap(to.extents, from.extents);
-  if (rowPeriod > 1) {
-    auto columns = static_cast<std::size_t>(to.extents[1]);
-    std::size_t run = static_cast<std::size_t>(to.extents[0]) / rowPeriod;
-    for (std::size_t n = 0; n < to.count(); ++n) {
-      std::size_t row = n / columns;
-      map.push_back((row % run * rowPeriod + row / run) * columns + n % columns);
-    }
-  }
   MbarState *bar = hasBarrier ? mbarAt(group, barrier, lane, group.block) : nullptr;
   bool flies = isAsync && !to.view->isGlobal();
   bool isSame = from.view->dtype == to.view->dtype;

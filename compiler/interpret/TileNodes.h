@@ -32,7 +32,6 @@ std::vector<std::size_t> broadcastMap(const std::vector<std::int64_t> &extents,
 struct CopyNode : TileNode {
   RegionRef source, target;
   bool isAsync = false, hasBarrier = false, isMulticast = false;
-  std::size_t rowPeriod = 1; ///< see CopyStmt
   ElementRef barrier;
   void once(Group &group, std::uint32_t lane) override;
 };

@@ -65,8 +65,6 @@ std::optional<TensorMap> Reader::tensorMap() {
   options([&] {
     integers("box", map.box);
     integer("swizzle", map.swizzleBytes, 0);
-    integer("period", map.period, 1);
-    integer("phase", map.phase, 0);
   });
   in.expect(")");
   return map;

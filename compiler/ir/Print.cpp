@@ -302,8 +302,6 @@ void Writer::arguments(const std::vector<Argument> &args) {
       buffer(m->tensor);
       integers("box", m->box);
       integer("swizzle", m->swizzleBytes, 0);
-      integer("period", m->period, 1);
-      integer("phase", m->phase, 0);
       out << ")";
     } else {
       pointer(std::get<Pointer>(args[i]));

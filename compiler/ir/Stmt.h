@@ -160,15 +160,10 @@ struct TensorMap {
   std::vector<std::int64_t> box; ///< elements per dim of the tensor, each 1 to 256
   std::int64_t swizzleBytes = 0; ///< 128, 64 or 32: how tiles lie in shared memory; 0: as rows
   Access access = Access::Read;  ///< of the tensor, by the call
-  /// Of a matrix only the rows phase, phase + period, …: these lie alike within 16 bytes where rows
-  /// as such do not. The descriptor starts up to 15 bytes before the first, and columns count from
-  /// there.
-  std::int64_t period = 1, phase = 0;
 
   /// Whether the two may be one descriptor.
   bool sameAs(const TensorMap &other) const {
-    return tensor == other.tensor && box == other.box && swizzleBytes == other.swizzleBytes &&
-           period == other.period && phase == other.phase;
+    return tensor == other.tensor && box == other.box && swizzleBytes == other.swizzleBytes;
   }
 };
 /// A string is a C string literal.
@@ -356,14 +351,11 @@ struct CopyStmt : StmtOf<StmtKind::Copy> {
   using StmtOf::StmtOf;
   Region source, target;
   CopyKind copyKind = CopyKind::Auto;
-  bool async = false; ///< completes only after an Async wait (or on `barrier`)
+  bool async = false;              ///< completes only after an Async wait (or on `barrier`)
   /// The mbarrier that a TMA load completes on, and to whose phase it adds its bytes when it is
   /// issued; buffer null: none.
   Element barrier;
-  Expr multicast; ///< cluster mask; null: none
-  /// Global to shared, of a matrix: row i * (rows / rowPeriod) + j of the tile is row
-  /// j * rowPeriod + i of the region. 1: rows are as they are.
-  std::int64_t rowPeriod = 1;
+  Expr multicast;                  ///< cluster mask; null: none
   std::int64_t coalescedWidth = 0; ///< elements; 0: free
   std::string eviction;            ///< "", "evict_first", "evict_last", "evict_normal"
   std::optional<Layout> layout;    ///< schedule over the tile: (reg, thread) -> "d0", "d1" …

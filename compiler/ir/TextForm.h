@@ -291,7 +291,6 @@ template <class IO> void describe(IO &io, CopyStmt &s) {
     io.flag("async", s.async);
     io.elementOption("barrier", s.barrier);
     io.expression("multicast", s.multicast);
-    io.integer("row_period", s.rowPeriod, 1);
     io.integer("coalesced", s.coalescedWidth, 0);
     io.stringOption("evict", s.eviction);
     io.layout("layout", s.layout);

@@ -74,8 +74,6 @@ void tensorMap(VerifyState &v, const TensorMap &m) {
              m.swizzleBytes == 128,
          name + " has an unknown swizzle");
   v.need(m.swizzleBytes == 0 || bytes <= m.swizzleBytes, name + " has rows wider than its swizzle");
-  v.need(m.phase >= 0 && m.phase < m.period && (m.period == 1 || m.box.size() == 2),
-         name + " has a phase beyond its period, or rows of no matrix");
 }
 
 void call(VerifyState &v, const CallStmt &s) {

@@ -63,10 +63,6 @@ void copy(VerifyState &v, const CopyStmt &s) {
   if (s.barrier.buffer)
     v.element(s.barrier, "the barrier");
   v.optional(s.multicast, "the multicast mask");
-  auto tile = s.target.constantTileExtents();
-  v.need(s.rowPeriod == 1 || (s.rowPeriod > 1 && tile && tile->size() == 2 &&
-                              tile->front() % s.rowPeriod == 0 && s.source.buffer->rank() == 2),
-         "the rows of no matrix, or no whole number of periods of them, come in another order");
   checkBounds(v, s.source.buffer->scope == Scope::Global ? s.source : s.target, s.checkLow,
               s.checkHigh);
   v.need(s.target.buffer->writable, [&] { return "%" + s.target.buffer->name + " is read only"; });

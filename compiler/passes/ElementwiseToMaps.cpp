@@ -77,12 +77,7 @@ StmtPtr mapOfCopy(Function &function, const CopyStmt &copy) {
   auto map = mapOver(function, shape, copy.range);
   map->layout = copy.layout;
   map->coalescedWidth = copy.coalescedWidth;
-  std::vector<Expr> there = map->vars;
-  if (copy.rowPeriod > 1) {
-    Expr run = floorDiv(map->extents[0], copy.rowPeriod);
-    there[0] = floorMod(there[0], run) * copy.rowPeriod + floorDiv(there[0], run);
-  }
-  Element source = elementAt(copy.source, there), target = elementAt(copy.target, map->vars);
+  Element source = elementAt(copy.source, map->vars), target = elementAt(copy.target, map->vars);
   // The marks are for the one global side; a copy between two tensors is checked on both.
   bool oneGlobal =
       (source.buffer->scope == Scope::Global) != (target.buffer->scope == Scope::Global);

@@ -70,11 +70,6 @@ Cuts cutTiles(Function &function, DiagnosticEngine &diagnostics) {
     if (auto *copy = dynCast<CopyStmt>(&stmt);
         copy && analysis::isTmaCopy(*copy) && !isByWarps(*copy)) {
       bool load = copy->source.buffer->storage()->scope == Scope::Global;
-      if (copy->rowPeriod > 1) {
-        auto [rows, run] = analysis::rowClass(*copy, 0);
-        cut(stmt, rows, run, ranges);
-        return true;
-      }
       cut(stmt, load ? copy->source : copy->target, load ? copy->target : copy->source, ranges);
     } else if (auto *atomic = dynCast<AtomicTileStmt>(&stmt); atomic && atomic->useTma) {
       cut(stmt, atomic->target, atomic->source, ranges);
@@ -212,12 +207,7 @@ public:
 private:
   static TensorMap mapOf(const Region &global, const Region &shared, const TensorBoxes &boxes,
                          Access access) {
-    TensorMap map;
-    map.tensor = global.buffer;
-    map.box = boxes.box;
-    map.swizzleBytes = analysis::tileForm(*shared.buffer)->swizzleBytes;
-    map.access = access;
-    return map;
+    return {global.buffer, boxes.box, analysis::tileForm(*shared.buffer)->swizzleBytes, access};
   }
 
   Expr elements(const TensorBoxes &boxes) const {
@@ -325,22 +315,15 @@ private:
 
   void loadBoxes(Builder &b, const CopyStmt &copy, const TensorBoxes &boxes, Expr mask) {
     std::string callee = named("tma_load", copy.source) + (mask ? "_multicast" : "");
-    for (std::int64_t phase = 0; phase < copy.rowPeriod; ++phase) {
-      auto [global, shared] = copy.rowPeriod > 1 ? analysis::rowClass(copy, phase)
-                                                 : std::pair(copy.source, copy.target);
-      TensorMap map = mapOf(global, shared, boxes, Access::Read);
-      map.period = copy.rowPeriod;
-      map.phase = phase;
-      forEachBox(b, global, shared, boxes, [&](const Corner &corner) {
-        CallStmt &stmt = call(b, callee);
-        stmt.args.emplace_back(Pointer{corner.shared, elements(boxes), Access::Write});
-        stmt.args.emplace_back(map);
-        stmt.args.emplace_back(Pointer{copy.barrier, context.int32(1), Access::ReadWrite});
-        stmt.args.insert(stmt.args.end(), corner.global.begin(), corner.global.end());
-        if (mask)
-          stmt.args.emplace_back(mask);
-      });
-    }
+    forEachBox(b, copy.source, copy.target, boxes, [&](const Corner &corner) {
+      CallStmt &stmt = call(b, callee);
+      stmt.args.emplace_back(Pointer{corner.shared, elements(boxes), Access::Write});
+      stmt.args.emplace_back(mapOf(copy.source, copy.target, boxes, Access::Read));
+      stmt.args.emplace_back(Pointer{copy.barrier, context.int32(1), Access::ReadWrite});
+      stmt.args.insert(stmt.args.end(), corner.global.begin(), corner.global.end());
+      if (mask)
+        stmt.args.emplace_back(mask);
+    });
   }
 
   void store(Builder &b, const RoleThreads &threads, const std::string &what, const Region &global,

@@ -95,7 +95,6 @@ void splitCopies(Function &function, PassContext &context) {
     analysis::walkWithRanges(launch->body, ranges, [&](Stmt &stmt) {
       auto *copy = dynCast<CopyStmt>(&stmt);
       if (copy && inside.count(copy) && copy->copyKind != CopyKind::Tma && !copy->async &&
-          copy->rowPeriod == 1 &&
           !copy->barrier.buffer && copy->source.buffer->storage()->scope == Scope::Global &&
           copy->target.buffer->storage()->scope == Scope::Shared &&
           !copy->multicast && // which a producer loads

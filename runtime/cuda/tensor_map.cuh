@@ -104,23 +104,6 @@ inline tlc_status make_tensor_map(const char *function, CUtensorMap *map,
                     promotion);
 }
 
-//@ make_row_map
-// `make_tensor_map` of every `period`-th row of a matrix, from row `phase` on: `period` rows together
-// are a multiple of 16 bytes. The map begins at a multiple of 16 bytes, up to 15 bytes before the
-// first of these rows, from where its columns count.
-inline tlc_status make_row_map(const char *function, CUtensorMap *map, CUtensorMapDataType dtype,
-                               int bytes, const void *base, const int64_t (&shape)[2],
-                               const int64_t (&strides)[2], const uint32_t (&box)[2], int swizzle,
-                               int period, int phase) {
-  if (shape[0] <= phase || shape[1] <= 0)
-    return make_tensor_map(function, map, dtype, bytes, base, {1, 1}, {1, 1}, box, swizzle);
-  const char *const first = static_cast<const char *>(base) + phase * strides[0] * bytes;
-  const int before = int(reinterpret_cast<uintptr_t>(first) % 16);
-  return make_tensor_map(function, map, dtype, bytes, first - before,
-                         {(shape[0] - phase + period - 1) / period, shape[1] + before / bytes},
-                         {strides[0] * period, 1}, box, swizzle);
-}
-
 //@ has_blocks
 // Whether a launch over this grid starts anything.
 TLC_HOST bool has_blocks(const int64_t (&grid)[3]) {
