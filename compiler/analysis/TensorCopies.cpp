@@ -138,6 +138,11 @@ std::string regionFault(const Region &global, const Region &shared, const Ranges
     if (values.lo < INT32_MIN || values.hi > INT32_MAX)
       return "an offset may not fit 32 bits";
   }
+  // Else the instruction is an illegal one, with and without a swizzle, for loads and stores
+  // (measured on an H200).
+  if (!ranges.divisible(global.offsets.back(),
+                        unitBytes / std::gcd(unitBytes, bytesOf(*global.buffer))))
+    return "its columns are not known to begin at multiples of 16 bytes";
   std::string fault = tensorFault(*global.buffer, ranges);
   if (!fault.empty())
     return "`" + global.buffer->name + "`: " + fault;

@@ -160,7 +160,7 @@ template <int Rank> constexpr int elements_of(const int (&size)[5]) {
   return n;
 }
 
-enum Boxes { boxesClean, boxesRank, boxesMap, boxesPast, boxesNotFenced, boxesWritten, boxesWrittenOnly, boxesFencedElsewhere, boxesOfHost };
+enum Boxes { boxesClean, boxesRank, boxesMap, boxesPast, boxesNotFenced, boxesWritten, boxesWrittenOnly, boxesFencedElsewhere, boxesOfHost, boxesBetween };
 
 template <int Rank, int Fault>
 __global__ void __launch_bounds__(32)
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(32)
     tlc::fence_mbarrier_init();
     tlc::mbarrier_arrive_expect_tx(full, count * 4);
     const CUtensorMap *const map = Fault == boxesMap ? other : &from;
-    constexpr int x = first[0], y = first[1], z = first[2], u = first[3], v = first[4];
+    constexpr int x = first[0] + (Fault == boxesBetween ? 2 : 0), y = first[1], z = first[2], u = first[3], v = first[4];
     unsigned char *const place = arena + (Fault == boxesPast ? 4096 : 0);
     if constexpr (Rank == 1)
       tlc::tma_load_1d(place, map, full, x); // mark: load
@@ -485,6 +485,7 @@ void addHopperCopies(std::vector<Case> &cases) {
       {"boxes: base refused", refused<4>, "", ""},
       {"boxes: accepted", refused<5>, "", ""},
       {"boxes: too few coordinates", boxes<3, boxesRank>, "tensor-map", "load"},
+      {"boxes: columns between units", boxes<2, boxesBetween>, "tensor-map", "load"},
       {"boxes: no tensor map", boxes<2, boxesMap>, "tensor-map", "load"},
       {"boxes: past the shared memory", boxes<2, boxesPast>, "out-of-bounds,barrier-object", "load"},
       {"boxes: result not fenced", boxes<2, boxesNotFenced>, "proxy", "add"},

@@ -23,6 +23,14 @@ static TensorMap open_map(const void *p, const Box &box, u32 pc) {
            pc);
     abandon();
   }
+  if (int64_t(box.at[0]) * m.element_bytes % 16) {
+    report("tensor-map",
+           format("a box from column %d on, which does not begin at a multiple of 16 bytes: ",
+                  box.at[0]) +
+               where(pc),
+           pc);
+    abandon();
+  }
   if (m.im2col != (box.offsets != nullptr)) {
     report("tensor-map",
            format("a map of %s used for a copy of %s: ", m.im2col ? "pixels" : "boxes",
