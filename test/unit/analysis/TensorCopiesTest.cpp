@@ -62,10 +62,14 @@ std::string fault(const std::string &tensor, const std::string &tile, const std:
 } // namespace
 
 TEST_CASE("loads and stores of plain tiles") {
-  CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy %A[%bx * 64 : +64, %n : +64] -> %s"));
-  CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy %s -> %A[%bx * 64 : +64, %n : +64]"));
-  // Coordinates may be anything, and a tile may reach out.
-  CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy %A[%n - 3 : +64, %n * 5 : +64] -> %s"));
+  CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy %A[%bx * 64 : +64, %n * 8 : +64] -> %s"));
+  CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy %s -> %A[%bx * 64 : +64, %n * 8 : +64]"));
+  // Rows may be any, and a tile may reach out; columns begin at multiples of 16 bytes.
+  CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy %A[%n - 3 : +64, %n * 8 - 16 : +64] -> %s"));
+  std::string between = "its columns are not known to begin at multiples of 16 bytes";
+  CHECK(fault("f16[%M, %N]", "f16[64, 64]", "copy %A[0 : +64, %n : +64] -> %s") == between);
+  CHECK(fault("f16[%M, %N]", "f16[64, 64]", "copy %s -> %A[0 : +64, %n * 4 : +64]") == between);
+  CHECK(fault("f32[%M, %N]", "f32[64, 32]", "copy %A[0 : +64, 2 : +32] -> %s") == between);
   CHECK(fault("f16[%M, %N]", "f16[64, 64]", "copy %A[0 : +64, 0 : +64] -> %s", "sm80") ==
         "sm80 has no such hardware");
   CHECK(fault("f16[%M, %N]", "f16[64, 64]", "copy %A[0 : +64, 0 : +64] -> %s sync") ==
