@@ -18,8 +18,8 @@ namespace tlc::analysis {
 std::int64_t copyPieceBytes(const ir::CopyStmt &copy, const Ranges &ranges,
                             std::int64_t limit = 16);
 
-/// Bits of an element as such pieces count it: of the wider of the two where dtypes differ. Those in
-/// registers don't count, which are converted one by one.
+/// Bits of an element as such pieces count it: of the wider of the two where dtypes differ. Those
+/// in registers don't count, which are converted one by one.
 std::int64_t copyPieceBits(const ir::CopyStmt &copy);
 
 /// Whether the copy can be started with the target's asynchronous copy from global to shared memory

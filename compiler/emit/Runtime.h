@@ -83,7 +83,7 @@ private:
 
   const RuntimeLibrary &library;
   std::unordered_set<unsigned> used;
-  mutable std::vector<bool> closed; ///< what `closure` found; empty after another use
+  mutable std::vector<bool> closed;            ///< what `closure` found; empty after another use
   std::map<std::string, std::string> products; ///< of warpgroups: name and text
 };
 

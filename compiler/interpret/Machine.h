@@ -141,7 +141,7 @@ public:
   std::uint32_t stamp = 0, points = 0, firstPoint = 0;
   std::uint32_t warp = 0;
   const Node *current = nullptr;
-  StatementCounts *counts = nullptr;            ///< of the current statement, if they are asked for
+  StatementCounts *counts = nullptr; ///< of the current statement, if they are asked for
   /// Asynchronous operations of one kind.
   struct AsyncQueue {
     std::vector<std::vector<Flight>> closed; ///< groups, oldest first

@@ -351,7 +351,7 @@ struct CopyStmt : StmtOf<StmtKind::Copy> {
   using StmtOf::StmtOf;
   Region source, target;
   CopyKind copyKind = CopyKind::Auto;
-  bool async = false;              ///< completes only after an Async wait (or on `barrier`)
+  bool async = false; ///< completes only after an Async wait (or on `barrier`)
   /// The mbarrier that a TMA load completes on, and to whose phase it adds its bytes when it is
   /// issued; buffer null: none.
   Element barrier;

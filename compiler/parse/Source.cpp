@@ -88,9 +88,9 @@ bool joinedInNames(char32_t first, char32_t second) {
   if (first >= syllables && first <= lastSyllable && (first - syllables) % finals == 0 &&
       second > 0x11A7 && second < 0x11C3)
     return true;
-  return std::any_of(
-      std::begin(joinedByNfkc), std::end(joinedByNfkc),
-      [&](const JoinedPair &pair) { return pair.second == second && pair.first == first; });
+  return std::any_of(std::begin(joinedByNfkc), std::end(joinedByNfkc), [&](const JoinedPair &pair) {
+    return pair.second == second && pair.first == first;
+  });
 }
 
 Source decode(std::string bytes) {

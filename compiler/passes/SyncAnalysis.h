@@ -76,7 +76,7 @@ private:
     bool inWarp = false; ///< ordered for the warp that made it
     /// The elements of each warp; empty: not known.
     std::vector<std::vector<analysis::Interval>> warps;
-    int age = 0;                           ///< Committed: commits since
+    int age = 0;    ///< Committed: commits since
     int shifts = 0; ///< back-edges of its loop that it has crossed since it was known exactly
     std::vector<ir::Expr>
         guards; ///< conditions under which it happened, in terms of loop variables

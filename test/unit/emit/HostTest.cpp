@@ -26,7 +26,8 @@ Kernel twoLaunches() {
   y.strides = {ld};
   Expr scale = k.scalar("scale", f16), skip = k.scalar("skip", DType(Scalar::Bool));
   Expr processors = c.var("processors", i32);
-  k.function->launchConstants.push_back({LaunchConstant::What::MultiprocessorCount, processors, {}});
+  k.function->launchConstants.push_back(
+      {LaunchConstant::What::MultiprocessorCount, processors, {}});
   Buffer &sums = k.function->addBuffer("sums", f32, Scope::Global, {n, c.int32(2)});
   Buffer &flags = k.function->addBuffer("flags", i32, Scope::Global, {c.int32(3)});
   flags.zeroInitialised = true;
