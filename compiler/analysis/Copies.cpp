@@ -19,6 +19,12 @@ std::optional<unsigned> lastTileDim(const Region &region) {
 
 } // namespace
 
+bool isSharedLoad(const Stmt &stmt) {
+  const auto *copy = dynCast<CopyStmt>(&stmt);
+  return copy && copy->source.buffer->storage()->scope == Scope::Global &&
+         copy->target.buffer->storage()->scope == Scope::Shared;
+}
+
 Expr strideOf(const Buffer &buffer, unsigned d) {
   if (!buffer.strides.empty())
     return buffer.strides[d];

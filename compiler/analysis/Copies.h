@@ -26,6 +26,9 @@ std::int64_t copyPieceBits(const ir::CopyStmt &copy);
 /// (4, 8 or 16 bytes a piece, no conversion, zero where out of range).
 bool canCopyAsync(const ir::CopyStmt &copy, const Target &target, const Ranges &ranges);
 
+/// Whether a statement copies from global to shared memory.
+bool isSharedLoad(const ir::Stmt &stmt);
+
 /// Elements between neighbours along dim `d` of a global tensor.
 ir::Expr strideOf(const ir::Buffer &buffer, unsigned d);
 

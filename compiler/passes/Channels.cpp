@@ -70,7 +70,7 @@ private:
 
   /// What makes the launch as a whole no matter for a producer.
   std::string unfit() {
-    const std::int64_t group = target.limits.warp * target.limits.warpsPerGroup;
+    const std::int64_t group = target.limits.groupThreads();
     if (!target.has(Feature::Tma) || !target.has(Feature::Wgmma))
       return "the target has no tensor copies or warpgroup products";
     if (launch.threadCount() % group ||
@@ -216,10 +216,9 @@ private:
     }
     for (const PlannedLoop &planned : loops)
       walk(std::as_const(planned.loop->body), [&](const Stmt &stmt) {
-        const auto *copy = dynCast<CopyStmt>(&stmt);
-        if (copy && copy->source.buffer->storage()->scope == Scope::Global &&
-            copy->target.buffer->storage()->scope == Scope::Shared && !taken.count(copy))
-          plan.reason = "`" + copy->target.buffer->name + "` cannot be loaded by tensor copies";
+        if (analysis::isSharedLoad(stmt) && !taken.count(&stmt))
+          plan.reason = "`" + cast<CopyStmt>(stmt).target.buffer->name +
+                        "` cannot be loaded by tensor copies";
         return true;
       });
     return feeds;

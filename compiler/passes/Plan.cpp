@@ -10,6 +10,7 @@
 // them. Stands after select-atoms, whose choices it records, and before the first pass that follows
 // the plan.
 #include "analysis/Copies.h"
+#include "passes/Footprint.h"
 #include "passes/Occupancy.h"
 #include "passes/Pass.h"
 #include "passes/PipelineLoops.h"
@@ -86,7 +87,7 @@ private:
     if (plan.binding || loop.stages != 1 || !pass.target.isGpu())
       return plan;
     std::int64_t more = bytesLoaded(loop);
-    std::int64_t now = bytesOf(launch.body);
+    std::int64_t now = allocatedBytes(launch.body, Scope::Shared);
     std::int64_t threads = launch.threadCount();
     if (more > 0 && residentBlocks(pass.target, threads, now) ==
                         residentBlocks(pass.target, threads, now + more)) {
@@ -96,36 +97,26 @@ private:
     return plan;
   }
 
-  static std::int64_t tileBytes(const Buffer &buffer) {
-    auto count = buffer.elementCount();
-    return count ? storageBytes(buffer.dtype, *count) * buffer.versions : 0;
-  }
-
-  static std::int64_t bytesOf(const Block &block) {
-    std::int64_t sum = 0;
-    walk(block, [&](const Stmt &stmt) {
-      const auto *alloc = dynCast<AllocStmt>(&stmt);
-      if (alloc && alloc->buffer->scope == Scope::Shared && !alloc->buffer->base)
-        sum += tileBytes(*alloc->buffer);
-      return true;
-    });
-    return sum;
-  }
-
   /// Shared bytes that the loop loads from global memory in each round.
   static std::int64_t bytesLoaded(const ForStmt &loop) {
     std::unordered_set<const Buffer *> tiles;
     walk(loop.body, [&](const Stmt &stmt) {
-      const auto *copy = dynCast<CopyStmt>(&stmt);
-      if (copy && copy->source.buffer->storage()->scope == Scope::Global &&
-          copy->target.buffer->storage()->scope == Scope::Shared)
-        tiles.insert(copy->target.buffer->storage());
+      if (analysis::isSharedLoad(stmt))
+        tiles.insert(cast<CopyStmt>(stmt).target.buffer->storage());
       return true;
     });
     std::int64_t sum = 0;
     for (const Buffer *tile : tiles)
-      sum += tileBytes(*tile);
+      sum += bytesOf(*tile) * tile->versions;
     return sum;
+  }
+
+  void followSharing(std::optional<std::size_t> axis, LaunchPlan &plan) {
+    plan.sharedAxis = axis;
+    if (axis && !canShare(function, launch, pass, plan, *axis))
+      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
+          .note("neighbours along dimension " + std::to_string(*axis) +
+                " have nothing that one could load for both, or do more than tensor maps can clip");
   }
 
   template <typename T>
@@ -186,7 +177,7 @@ private:
     if (given.persistent) {
       plan.fold = given.fold;
       plan.tileStages = given.tileStages;
-      plan.sharedAxis = given.sharedAxis;
+      followSharing(given.sharedAxis, plan);
     }
     if (!plan.persistent.value_or(false))
       for (StorePlan &store : plan.stores)

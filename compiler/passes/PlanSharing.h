@@ -16,6 +16,10 @@ namespace tlc::passes {
 std::optional<std::size_t> planSharing(ir::Function &function, ir::Launch &launch,
                                        PassContext &pass, const LaunchPlan &plan);
 
+/// Whether neighbours along a dimension may, with something to share.
+bool canShare(ir::Function &function, ir::Launch &launch, PassContext &pass, const LaunchPlan &plan,
+              std::size_t axis);
+
 /// Loads of a launch that are the same for all blocks along a dimension of its grid.
 std::vector<ir::CopyStmt *> sharedLoads(ir::Function &function, ir::Launch &launch,
                                         std::size_t axis);

@@ -3,6 +3,7 @@
 #include "analysis/Monotone.h"
 #include "ir/Walk.h"
 #include "passes/Channels.h"
+#include "passes/Footprint.h"
 #include "passes/Persist.h"
 #include "passes/PipelineLoops.h"
 #include "passes/PlanStores.h"
@@ -24,22 +25,10 @@ constexpr std::int64_t barrierBytes = 1024;
 /// More stages than this hide no more latency.
 constexpr std::int64_t mostStages = 8;
 
-std::int64_t bytesOf(const Buffer &buffer) {
-  auto count = buffer.elementCount();
-  return count ? storageBytes(buffer.dtype, *count) : 0;
-}
-
 /// Blocks that the accumulators let reside on a multiprocessor at once, at least one.
 std::int64_t blocksByRegisters(const Launch &launch, const Target &target) {
-  std::int64_t accumulators = 0;
-  std::unordered_set<const Buffer *> seen;
-  walk(launch.body, [&](const Stmt &stmt) {
-    const auto *alloc = dynCast<AllocStmt>(&stmt);
-    if (alloc && alloc->buffer->scope == Scope::Fragment && seen.insert(alloc->buffer).second)
-      accumulators += bytesOf(*alloc->buffer) / 4;
-    return true;
-  });
-  std::int64_t group = target.limits.warp * target.limits.warpsPerGroup;
+  std::int64_t accumulators = allocatedBytes(launch.body, Scope::Fragment) / 4;
+  std::int64_t group = target.limits.groupThreads();
   std::int64_t each = accumulators / launch.threadCount() + otherRegisters;
   std::int64_t threads = launch.threadCount() + group;
   return std::max<std::int64_t>(1, target.limits.registersPerSm / (threads * each));
@@ -51,22 +40,23 @@ const Stmt *onlyProduct(const Channel &channel) {
   return only ? channel.firstReader : nullptr;
 }
 
+/// What stores by way of shared memory take of it.
+std::int64_t stagingBytes(const LaunchPlan &plan) {
+  std::int64_t sum = 0;
+  for (const StorePlan &store : plan.stores)
+    sum += store.stagingBytes;
+  return sum;
+}
+
 void extendRings(Launch &launch, PassContext &pass, LaunchPlan &plan, const ChannelPlan &channels) {
   const Limits &limits = pass.target.limits;
-  std::int64_t rest = 0;
-  for (const StorePlan &store : plan.stores)
-    rest += store.stagingBytes;
+  std::int64_t rest = stagingBytes(plan);
   std::unordered_set<const Buffer *> ringTiles;
   for (const Channel &channel : channels.channels)
     if (onlyProduct(channel))
       ringTiles.insert(channel.tiles.begin(), channel.tiles.end());
-  walk(std::as_const(launch.body), [&](const Stmt &stmt) {
-    const auto *alloc = dynCast<AllocStmt>(&stmt);
-    if (alloc && alloc->buffer->scope == Scope::Shared && !alloc->buffer->base &&
-        !ringTiles.count(alloc->buffer))
-      rest += bytesOf(*alloc->buffer);
-    return true;
-  });
+  rest += allocatedBytes(launch.body, Scope::Shared,
+                         [&](const Buffer &tile) { return ringTiles.count(&tile) ? 0 : 1; });
   std::int64_t blocks = blocksByRegisters(launch, pass.target);
   std::int64_t room =
       std::min(limits.sharedPerBlockOptIn, limits.sharedPerSm / blocks - limits.sharedReserved);
@@ -106,7 +96,8 @@ std::int64_t bytesOnce(const ChannelPlan &channels) {
   return sum;
 }
 
-/// Whether the block has room for `more` bytes of shared memory, with the stages planned so far.
+/// Whether the block has room for `more` bytes of shared memory, with the stages and stores planned
+/// so far.
 bool hasRoom(Launch &launch, PassContext &pass, const LaunchPlan &plan, std::int64_t more) {
   std::unordered_map<const Buffer *, std::int64_t> versions;
   for (const PlannedLoop &planned : plannedLoops(launch, &plan))
@@ -115,16 +106,10 @@ bool hasRoom(Launch &launch, PassContext &pass, const LaunchPlan &plan, std::int
         versions[copy->target.buffer->storage()] = std::max<std::int64_t>(1, planned.stages);
       return true;
     });
-  std::int64_t sum = more;
-  for (const StorePlan &store : plan.stores)
-    sum += store.stagingBytes;
-  walk(std::as_const(launch.body), [&](const Stmt &stmt) {
-    const auto *alloc = dynCast<AllocStmt>(&stmt);
-    if (alloc && alloc->buffer->scope == Scope::Shared && !alloc->buffer->base) {
-      auto found = versions.find(alloc->buffer);
-      sum += bytesOf(*alloc->buffer) * (found == versions.end() ? 1 : found->second);
-    }
-    return true;
+  std::int64_t sum = more + stagingBytes(plan);
+  sum += allocatedBytes(launch.body, Scope::Shared, [&](const Buffer &tile) {
+    auto found = versions.find(&tile);
+    return found == versions.end() ? 1 : found->second;
   });
   return sum + barrierBytes <= pass.target.limits.sharedPerBlockOptIn;
 }
@@ -158,7 +143,7 @@ std::optional<Directions> tripDirections(Function &function, Launch &launch, con
 /// worker do not.
 void planPersistence(Function &function, Launch &launch, PassContext &pass, LaunchPlan &plan,
                      const ChannelPlan &channels) {
-  const std::int64_t group = pass.target.limits.warp * pass.target.limits.warpsPerGroup;
+  const std::int64_t group = pass.target.limits.groupThreads();
   std::vector<PlannedLoop> loops = plannedLoops(launch, nullptr);
   bool simple =
       loops.size() == 1 && launch.threadCount() >= 2 * group &&

@@ -74,7 +74,7 @@ public:
     buildProducer(producer);
     buildConsumer(consumer);
     const std::int64_t computing = launch.threadCount();
-    launch.extraThreads = groupThreads();
+    launch.extraThreads = pass.target.limits.groupThreads();
     Registers registers = registersOf(computing);
     launch.body = std::move(before);
     launch.body.push_back(role(computing, launch.extraThreads, registers.producer, producer));
@@ -82,10 +82,6 @@ public:
   }
 
 private:
-  std::int64_t groupThreads() const {
-    return pass.target.limits.warp * pass.target.limits.warpsPerGroup;
-  }
-
   // ---- Rings
 
   void makeRing(const Channel &channel) {
@@ -436,7 +432,7 @@ private:
   /// group has all it can address anyway.
   Registers registersOf(std::int64_t computing) const {
     const Limits &limits = pass.target.limits;
-    const std::int64_t group = groupThreads(), threads = computing + group;
+    const std::int64_t group = pass.target.limits.groupThreads(), threads = computing + group;
     const std::int64_t granule = limits.registerGranule, groups = computing / group;
     if (groups < 2 || !pass.target.has(Feature::SetMaxRegisters))
       return {};

@@ -95,8 +95,7 @@ void splitCopies(Function &function, PassContext &context) {
     analysis::walkWithRanges(launch->body, ranges, [&](Stmt &stmt) {
       auto *copy = dynCast<CopyStmt>(&stmt);
       if (copy && inside.count(copy) && copy->copyKind != CopyKind::Tma && !copy->async &&
-          !copy->barrier.buffer && copy->source.buffer->storage()->scope == Scope::Global &&
-          copy->target.buffer->storage()->scope == Scope::Shared &&
+          !copy->barrier.buffer && analysis::isSharedLoad(stmt) &&
           !copy->multicast && // which a producer loads
           !analysis::canCopyAsync(*copy, context.target, ranges) && splitter.fits(*copy))
         chosen.insert(copy);

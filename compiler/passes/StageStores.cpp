@@ -30,6 +30,7 @@
 //
 // Why here: behind the pipeliner, since only now the versions of tiles and with them the room are
 // known; before layouts, since it adds a tile that wants one.
+#include "passes/Footprint.h"
 #include "passes/LayoutExpr.h"
 #include "passes/Occupancy.h"
 #include "passes/Pass.h"
@@ -279,13 +280,7 @@ private:
   }
 
   std::int64_t estimateRegisters() const {
-    std::int64_t bytes = 0;
-    walk(launch.body, [&](const Stmt &stmt) {
-      const auto *alloc = dynCast<AllocStmt>(&stmt);
-      if (alloc && alloc->buffer->scope == Scope::Fragment && !alloc->buffer->base)
-        bytes += storageBytes(alloc->buffer->dtype, alloc->buffer->elementCount().value_or(0));
-      return true;
-    });
+    std::int64_t bytes = allocatedBytes(launch.body, Scope::Fragment);
     return std::min<std::int64_t>(bytes / (4 * launch.threadCount()) + otherRegisters,
                                   target.limits.registersPerThread);
   }

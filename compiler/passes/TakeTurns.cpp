@@ -67,17 +67,14 @@ public:
   void run() {
     walk(launch.body, [&](Stmt &stmt) {
       auto *role = dynCast<RoleStmt>(&stmt);
-      if (role && role->count % groupThreads() == 0 && role->count > groupThreads())
+      if (role && role->count % pass.target.limits.groupThreads() == 0 &&
+          role->count > pass.target.limits.groupThreads())
         takeTurns(*role);
       return !role;
     });
   }
 
 private:
-  std::int64_t groupThreads() const {
-    return pass.target.limits.warp * pass.target.limits.warpsPerGroup;
-  }
-
   void takeTurns(RoleStmt &role) {
     ForStmt *loop = nullptr;
     std::optional<Batches> batches;
@@ -90,11 +87,12 @@ private:
     });
     if (!loop)
       return;
-    const std::int64_t groups = role.count / groupThreads();
+    const std::int64_t groups = role.count / pass.target.limits.groupThreads();
     auto first = numbers.reserve(groups);
     if (!first)
       return;
-    Expr group = floorDiv(role.first == 0 ? launch.tid : launch.tid - role.first, groupThreads());
+    Expr group = floorDiv(role.first == 0 ? launch.tid : launch.tid - role.first,
+                          pass.target.limits.groupThreads());
     Expr isLast = equals(group, groups - 1), own = context.int32(*first) + group;
 
     Block &body = loop->body;
@@ -119,7 +117,7 @@ private:
     stmt->scope = BarrierScope::Named;
     stmt->mode = mode;
     stmt->id = id;
-    stmt->count = context.int32(2 * groupThreads());
+    stmt->count = context.int32(2 * pass.target.limits.groupThreads());
     return stmt;
   }
 

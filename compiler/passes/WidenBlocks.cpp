@@ -15,6 +15,7 @@
 //
 // Why here: before select-atoms, which shares tiles out to warps.
 #include "ir/Walk.h"
+#include "passes/Footprint.h"
 #include "passes/Pass.h"
 
 #include <numeric>
@@ -54,7 +55,7 @@ public:
   Widener(Launch &launch, const Target &target) : launch(launch), target(target) {}
 
   void run() {
-    const std::int64_t group = target.limits.warp * target.limits.warpsPerGroup;
+    const std::int64_t group = target.limits.groupThreads();
     if (launch.threads[1] != 1 || launch.threads[2] != 1 || launch.threads[0] % group != 0 ||
         !isOfTiles(launch.body, false))
       return;
@@ -67,17 +68,13 @@ public:
   }
 
 private:
-  /// Looks at all statements, and at how much they keep in registers.
+  /// Looks at all statements.
   bool isOfTiles(const Block &block, bool inMap) {
     for (const StmtPtr &stmt : block) {
       bool threadless = true;
       forEachExpr(std::as_const(*stmt), [&](Expr e) { threadless &= !e || !asksForThread(e); });
       if (!threadless || !(inMap || isIndifferent(*stmt)))
         return false;
-      if (const auto *alloc = dynCast<AllocStmt>(stmt.get());
-          alloc && alloc->buffer->scope == Scope::Fragment && !alloc->buffer->base)
-        if (auto count = alloc->buffer->elementCount())
-          bytes += storageBytes(alloc->buffer->dtype, *count);
       if (const auto *gemm = dynCast<GemmStmt>(stmt.get()))
         if (auto tile = gemm->c.constantTileExtents(); tile && tile->size() == 2)
           rows = std::gcd(rows, tile->front());
@@ -99,13 +96,12 @@ private:
   }
 
   std::int64_t registers(std::int64_t threads) const {
-    return bytes / 4 / threads + otherRegisters;
+    return allocatedBytes(launch.body, Scope::Fragment) / 4 / threads + otherRegisters;
   }
 
   Launch &launch;
   const Target &target;
-  std::int64_t bytes = 0; ///< of fragments
-  std::int64_t rows = 0;  ///< greatest common divisor of those of the products
+  std::int64_t rows = 0; ///< greatest common divisor of those of the products
 };
 
 } // namespace

@@ -77,6 +77,9 @@ struct Limits {
   int maxCluster = 1;      ///< portable cluster size
   int maxVectorBytes = 16; ///< of one memory instruction of a thread
   int namedBarriers = 16;
+
+  /// Threads of a warpgroup.
+  std::int64_t groupThreads() const { return std::int64_t{warp} * warpsPerGroup; }
 };
 
 /// What a register-blocked loop on a CPU can count on.

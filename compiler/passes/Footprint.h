@@ -1,0 +1,20 @@
+// How much memory the buffers of a launch take, before any of it has a place.
+#pragma once
+
+#include "ir/Function.h"
+
+#include <functional>
+
+namespace tlc::passes {
+
+/// Bytes of one version of a buffer; 0 if its extents are not constant.
+std::int64_t bytesOf(const ir::Buffer &buffer);
+
+/// How often a buffer is there.
+using Copies = std::function<std::int64_t(const ir::Buffer &)>;
+
+/// Bytes of all buffers of a scope that are allocated in a block and own their storage; `copies`
+/// says how often each counts: null means its versions.
+std::int64_t allocatedBytes(const ir::Block &block, ir::Scope scope, const Copies &copies = {});
+
+} // namespace tlc::passes
