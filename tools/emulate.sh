@@ -22,7 +22,7 @@ kernel="-std=c++20 -g1 $tsan -ffp-contract=off -Wno-unknown-pragmas"
 
 # ---- the library and the precompiled header, once for each state of the sources
 key=$({ "$CXX" --version; cat "$0" "$emulate"/*/*.h "$emulate"/*/*.def "$emulate"/core/*.cpp "$emulate"/*/*/*.h \
-  "$emulate"/*/*/*.def "$root"/runtime/cuda/*.cuh "$root"/runtime/hip/*.h "$root"/runtime/portable/*.h; echo "$emulate"; } | cksum | tr ' ' -)
+  "$emulate"/*/*/*.def "$root"/runtime/cuda/*.cuh "$root"/runtime/gpu/*.h "$root"/runtime/hip/*.h "$root"/runtime/portable/*.h; echo "$emulate"; } | cksum | tr ' ' -)
 cache=${TLC_EMULATE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tlc}/emulate-$key
 
 build_library() {
@@ -87,7 +87,7 @@ if [ -z "$kernels$hosts" ]; then
   exit 2
 fi
 [ -e "$cache/libtlc_emulate.a" ] || build_library
-# Files emitted with --runtime=include ask for "tlc/cuda/copy.cuh" and the like; what is device code there is in the
+# Files emitted with --runtime=include ask for "tlc/cuda/async.cuh" and the like; what is device code there is in the
 # header already.
 [ -e "$cache/include/tlc" ] || { mkdir -p "$cache/include" && ln -sfn "$root/runtime" "$cache/include/tlc"; }
 included="-DEMU_RUNTIME_INCLUDED -ffile-prefix-map=\"$cache/include/tlc\"=tlc-runtime -I\"$cache/include\""

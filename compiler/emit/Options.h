@@ -20,7 +20,7 @@ struct SourceLine {
 
 enum class RuntimeStyle : std::uint8_t {
   Inline, ///< the used functions are pasted: the file needs nothing of ours
-  Include ///< #include "tlc/cuda/copy.cuh": the runtime's folder must be on the include path
+  Include ///< #include "tlc/cuda/async.cuh": the runtime's folder must be on the include path
 };
 
 /// What the launcher checks before it starts anything. The device is always checked.

@@ -16,7 +16,7 @@ namespace tlc::emit {
 
 /// One file of runtime/, embedded at build time.
 struct RuntimeFile {
-  std::string_view name; ///< below runtime/, "cuda/copy.cuh"
+  std::string_view name; ///< below runtime/, "cuda/async.cuh"
   std::string_view text;
 };
 std::span<const RuntimeFile> runtimeFiles();

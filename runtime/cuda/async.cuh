@@ -2,7 +2,7 @@
 #pragma once
 
 #ifndef TLC_EMULATE // there emulate/device/async.h stands for it
-#include "copy.cuh"
+#include "../gpu/copy.h"
 
 namespace tlc {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #ifndef TLC_EMULATE // there emulate/device/hip/memory.h stands for it
-#include "copy.h"
+#include "../gpu/copy.h"
 
 namespace tlc {
 

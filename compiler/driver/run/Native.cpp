@@ -117,7 +117,7 @@ private:
     return false;
   }
 
-  /// --runtime=include: the emitted file includes "tlc/cuda/copy.cuh", where `tlc` is the runtime.
+  /// --runtime=include: the emitted file includes "tlc/cuda/async.cuh", where `tlc` is the runtime.
   void addRuntimeFolder(std::vector<std::string> &words) {
     std::string runtime = sharedPath("runtime");
     if (isEmulated() || runtime.empty()) // emulate.sh answers these includes itself

@@ -1,4 +1,4 @@
-// The functions of cuda/copy.cuh. They are the same plain accesses, but an array that they are given
+// The functions of gpu/copy.h. They are the same plain accesses, but an array that they are given
 // escapes to them: without that a compiler that has inlined everything watches what goes by way of the
 // pointer and not what goes by the array's name, and a register would seem to be read that nothing set.
 namespace tlc {

@@ -2,7 +2,11 @@
 #pragma once
 
 #ifndef TLC_EMULATE // there emulate/device/copy.h stands for it
-#include "base.cuh"
+#ifdef __HIP__
+#include "../hip/base.h"
+#else
+#include "../cuda/base.cuh"
+#endif
 
 namespace tlc {
 
