@@ -12,7 +12,7 @@ build=${TLC_BUILD_DIR:-build}
 export TLC_TEST_FULL=${TLC_TEST_FULL:-0}
 
 tools/install_dependencies.sh
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTLC_BUILD_TESTS=ON
 cmake --build "$build" -j "${TLC_JOBS:-$(nproc)}"
 
 junit="$build/Testing/tests.xml"
