@@ -358,7 +358,9 @@ struct CopyStmt : StmtOf<StmtKind::Copy> {
   Expr multicast;                  ///< cluster mask; null: none
   std::int64_t coalescedWidth = 0; ///< elements; 0: free
   std::string eviction;            ///< "", "evict_first", "evict_last", "evict_normal"
-  std::optional<Layout> layout;    ///< schedule over the tile: (reg, thread) -> "d0", "d1" …
+  /// Schedule over the tile: (reg, thread) -> "d0", "d1" … Of a store by tensor maps: each warp
+  /// stores what the schedule gives to its threads, without waiting for the others.
+  std::optional<Layout> layout;
   /// From bounds: for each dim of the global side, whether the lower/upper limit must be checked at
   /// run time.
   std::vector<bool> checkLow, checkHigh;
