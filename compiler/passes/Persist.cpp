@@ -19,20 +19,17 @@
 // `min_blocks`, or 1.
 //
 // Tiles that take the longer the larger %bx (causal attention) would leave the workers with unequal
-// shares. The plan then says `fold`: a worker takes tiles in pairs, a long one and the short one
-// that makes up for it.
+// shares. The plan then says `fold`: tiles come in the order of their length, and workers take them
+// back and forth, so that who had the longest of a round has the shortest of the next.
 //
-//     constant computed %folded = the pairs share out well enough
 //     for %round in 0 .. rounds of this worker {
-//       let %item = %worker + %round * %workers
-//       for %half in 0 .. %folded ? 2 : 1 {
-//         let %bx = %half == 1 ? place of the item : gx - 1 - place
-//         if not (%half == 1 and it is the tile before) { B }
-//       }
-//     }
+//       let %tile = (%round % 2 == 0 ? %worker : %workers - 1 - %worker) + %round * %workers
+//       let %section = %tile / (gx * %group) ; let %inside = ...
+//       let %bx = the lengths fall in every other section, in the last one too ? gx - 1 - place :
+//       place let %by = %section * %group + ...
 //
-// Where they do not, each block takes one tile, and the longest come first: those the machine
-// itself shares out.
+// Sections are some planes of tiles (heads of attention) that work on the same data at a time: few
+// of them, for the cache's sake, and enough for the rounds to even out.
 //
 // `share`: neighbours along one dimension of the grid need the same part of an operand. Where rows
 // straddle lines of the L2 cache, which then is what limits products, they become clusters of two
@@ -108,24 +105,16 @@ public:
     auto &loop = builder.add<ForStmt>();
     loop.var = context.var("round", Scalar::Int32);
     loop.lo = context.int32(0);
-    loop.hi = floorDiv(work.items - worker + work.workers - 1, work.workers);
+    loop.hi = folds ? foldedRounds(work, worker)
+                    : floorDiv(work.tiles - worker + work.workers - 1, work.workers);
     loop.step = context.int32(1);
     builder.in(loop.body, [&] {
-      Expr item = builder.let(folds ? "item" : "tile", worker + loop.var * work.workers);
-      notNegative(builder, item);
-      if (!folds) {
-        placeTile(builder, item);
-        return moveBody(builder);
-      }
-      auto &halves = builder.add<ForStmt>();
-      halves.var = context.var("half", Scalar::Int32);
-      halves.lo = context.int32(0);
-      halves.hi = context.select(work.folded, context.int32(2), context.int32(1));
-      halves.step = context.int32(1);
-      builder.in(halves.body, [&] {
-        Expr twice = placePair(builder, work, item, halves.var);
-        builder.when(logicalNot(twice), [&] { moveBody(builder); });
-      });
+      Expr even = equals(floorMod(loop.var, 2), 0);
+      Expr mine = folds ? context.select(even, worker, work.workers - 1 - worker) : worker;
+      Expr tile = builder.let("tile", mine + loop.var * work.workers);
+      notNegative(builder, tile);
+      folds ? placeByLength(builder, work, tile) : placeTile(builder, tile);
+      moveBody(builder);
     });
     launch.body = std::move(body);
     launch.grid = {shares ? context.binary(BinaryOp::Shl, work.workers, pair) : work.workers};
@@ -136,9 +125,10 @@ public:
 private:
   /// How the tiles of a grid are shared out.
   struct Work {
-    Expr items;   ///< what a worker takes at a time: tiles, or pairs of them
+    Expr tiles;
     Expr workers; ///< blocks
-    Expr folded;  ///< if tiles may be paired: whether they are
+    /// If tiles come by their length: all but that axis, and how many of them in a section.
+    Expr planes, group;
   };
 
   /// Tiles are numbered with 32 bits, and so many more blocks than tiles do not do harm.
@@ -188,7 +178,7 @@ private:
 
   /// What the launcher computes once for all blocks.
   Expr constant(const char *name, Expr value) {
-    if (value.isConstant())
+    if (value.isConstant() || value.isVar())
       return value;
     LaunchConstant constant;
     constant.what = LaunchConstant::What::Computed;
@@ -199,33 +189,41 @@ private:
   }
 
   Work shareOut() {
-    Expr tiles, pairs;
+    Work work;
     for (std::size_t d = 0; d < extents.size(); ++d) {
-      Expr half = folds && d == plan.fold->axis ? pairsAlong(extents[d]) : extents[d];
-      tiles = d ? tiles * extents[d] : extents[d];
-      pairs = d ? pairs * half : half;
+      work.tiles = d ? work.tiles * extents[d] : extents[d];
+      if (folds && d != plan.fold->axis)
+        work.planes = work.planes ? work.planes * extents[d] : extents[d];
     }
     Expr room = multiprocessors(function) * std::max<std::int64_t>(1, plan.minBlocks);
     if (shares)
       room = context.binary(BinaryOp::Shr, room, pair);
-    tiles = constant("tiles", tiles);
-    if (!folds)
-      return {tiles, constant("workers", minimum(tiles, room)), {}};
-    // A last round for a few pairs costs more than blocks of one tile each, which the machine
-    // shares out itself, if the tiles are long: each of those starts anew, which costs about as
-    // much as two or three rounds of its loop. In 64 bits: the products are of no size that anybody
-    // knows.
-    pairs = constant("pairs", pairs);
-    Expr rounds = constant("rounds", floorDiv(pairs + room - 1, room));
-    auto wide = [&](Expr e) { return context.cast(Scalar::Int64, e); };
-    Expr places = wide(rounds) * wide(room);
-    Expr lost = (places - wide(pairs)) * wide(extents[plan.fold->axis]);
-    Expr folded = constant("folded", lessEqual(lost * 2, places * 5));
-    return {constant("items", context.select(folded, pairs, tiles)),
-            constant("workers", context.select(folded, minimum(pairs, room), tiles)), folded};
+    work.tiles = constant("tiles", work.tiles);
+    work.workers = constant("workers", minimum(work.tiles, room));
+    if (folds) {
+      // With four rounds to a section shares differ by less than a hundredth where tiles are many.
+      // Eight planes at least: each part of them is then read by a sixteenth of the machine at a
+      // time, which memory can serve.
+      Expr length = someOf(extents[plan.fold->axis]);
+      Expr enough = floorDiv(work.workers * 4 + length - 1, length);
+      work.planes = constant("all", work.planes ? work.planes : context.int32(1));
+      Expr group = minimum(work.planes, maximum(enough, context.int32(8)));
+      work.group = constant("group", someOf(group));
+    }
+    return work;
   }
 
-  static Expr pairsAlong(Expr extent) { return floorDiv(extent + 1, 2); }
+  /// The launcher computes before it knows whether the grid is empty.
+  Expr someOf(Expr count) { return maximum(count, context.int32(1)); }
+
+  /// Workers go back and forth: a last round that is not full begins where its direction does.
+  Expr foldedRounds(const Work &work, Expr worker) {
+    Expr full = constant("full", floorDiv(work.tiles, someOf(work.workers)));
+    Expr even = equals(floorMod(full, 2), 0);
+    Expr mine = context.select(even, worker, work.workers - 1 - worker);
+    Expr more = lessThan(mine, work.tiles - full * work.workers);
+    return full + context.select(more, context.int32(1), context.int32(0));
+  }
 
   /// Binds the block variables of a tile.
   void placeTile(Builder &builder, Expr tile) {
@@ -245,31 +243,26 @@ private:
     bindBlock(builder, values);
   }
 
-  /// Binds the block variables of a tile of a pair; gives the condition that it is the same tile as
-  /// the other one of its pair. Pairs along the folded axis are neighbours, since they work on the
-  /// same data; unpaired tiles come the longest first.
-  Expr placePair(Builder &builder, const Work &work, Expr item, Expr half) {
+  /// Binds the block variables of a tile of which the order of lengths gives the number.
+  void placeByLength(Builder &builder, const Work &work, Expr tile) {
     const std::size_t axis = plan.fold->axis;
-    Expr extent = extents[axis], pairs = pairsAlong(extent), planes;
-    for (std::size_t d = 0; d < extents.size(); ++d)
-      if (d != axis)
-        planes = planes ? planes * extents[d] : extents[d];
-    if (!planes)
-      planes = context.int32(1);
-    auto either = [&](const char *name, Expr paired, Expr single) {
-      Expr chosen = builder.let(name, context.select(work.folded, paired, single));
-      notNegative(builder, chosen);
-      return chosen;
-    };
-    Expr place = either("place", floorMod(item, pairs), floorDiv(item, planes));
-    Expr rest = either("plane", floorDiv(item, pairs), floorMod(item, planes));
-    Expr odd = equals(half, 1), last = extent - 1;
+    Expr length = extents[axis];
+    Expr sections = constant("sections", floorDiv(work.planes + work.group - 1, work.group));
+    Expr whole = constant("whole", work.group * length);
+    atLeastOne(builder, whole);
+    Expr section = builder.let("section", floorDiv(tile, whole));
+    notNegative(builder, section);
+    Expr inside = builder.let("inside", tile - section * whole);
+    notNegative(builder, inside);
+    Expr width = builder.let("width", minimum(work.group, work.planes - section * work.group));
+    atLeastOne(builder, width);
+    Expr place = builder.let("place", floorDiv(inside, width)), back = length - 1 - place;
+    Expr falls = equals(floorMod(sections - section, 2), 1);
     std::vector<Expr> values(extents.size());
-    values[axis] = plan.fold->grows ? context.select(odd, place, last - place)
-                                    : context.select(odd, last - place, place);
-    split(rest, values);
+    values[axis] =
+        plan.fold->grows ? context.select(falls, back, place) : context.select(falls, place, back);
+    split(section * work.group + floorMod(inside, width), values);
     bindBlock(builder, values);
-    return logicalAnd(odd, equals(place, last - place));
   }
 
   /// What is not yet there of `values`, the first fastest.

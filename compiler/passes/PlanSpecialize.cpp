@@ -164,7 +164,7 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
   if (axis != directions->end()) {
     plan.fold = Fold{static_cast<std::size_t>(axis - directions->begin()),
                      *axis == analysis::Direction::Grows};
-    plan.persistentReason += "; a long one and a short one make a pair";
+    plan.persistentReason += "; blocks take them by their length, back and forth";
   }
   if (std::int64_t bytes = bytesOnce(channels); bytes && hasRoom(launch, pass, plan, bytes))
     plan.tileStages = 2;

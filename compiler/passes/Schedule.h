@@ -11,8 +11,9 @@
 //     persistent no                     // yes: as many blocks as fit, each walks over tiles;
 //                                       // `stages N`: what it loads once a tile lies N-fold in
 //                                       // shared memory; `fold D grows|shrinks`: tiles take the
-//                                       // longer (shorter) the larger grid index D and go in
-//                                       // pairs; `share D`: neighbours along D may load together
+//                                       // longer (shorter) the larger grid index D; blocks take
+//                                       // them by length, back and forth; `share D`: neighbours
+//                                       // along D may load together
 //     specialize no                     // yes: producer warps of their own load the tiles
 //   }
 //
@@ -88,7 +89,7 @@ struct LaunchPlan {
   /// None: nobody decided, which means no.
   std::optional<bool> persistent, specialize;
   std::int64_t tileStages = 1; ///< if persistent: versions of what is loaded once a tile
-  std::optional<Fold> fold;    ///< if persistent: tiles of unequal length go in pairs
+  std::optional<Fold> fold;    ///< if persistent: tiles of unequal length
   /// If persistent: blocks next to each other along this grid dimension may form clusters of two
   /// that load once what they have in common; whether they do depends on the sizes of the call.
   std::optional<std::size_t> sharedAxis;

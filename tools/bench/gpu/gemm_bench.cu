@@ -233,6 +233,19 @@ struct Memory {
     REQUIRE(cudaEventElapsedTime(&milliseconds, start, stop));
     return milliseconds;
   }
+
+  /// Median milliseconds of each, few launches in turns, so that heat and clock hit all alike.
+  std::vector<float> quick(const std::vector<std::function<void()>> &functions) {
+    std::vector<std::vector<float>> times(functions.size());
+    for (int i = 0; i < 5; ++i)
+      for (size_t j = 0; j < functions.size(); ++j)
+        if (float t = once(functions[j]); i) // the first one warms up
+          times[j].push_back(t);
+    std::vector<float> medians;
+    for (std::vector<float> &t : times)
+      medians.push_back(float(median(t)));
+    return medians;
+  }
 };
 
 // Row-major C = op(A) op(B) is column-major C^T = op(B)^T op(A)^T, in which B comes first.
@@ -276,19 +289,20 @@ public:
     int count = 0;
     auto status = cublasLtMatmulAlgoGetHeuristic(mem.lt, operation, first, second, result, result, preference, most, found, &count);
     cublasLtMatmulPreferenceDestroy(preference);
-    double best = 1e30;
+    std::vector<cublasLtMatmulAlgo_t> able;
     for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i) {
       algorithm = found[i].algo;
-      if (matmul() != CUBLAS_STATUS_SUCCESS)
-        continue;
-      std::vector<float> times;
-      for (int j = 0; j < 3; ++j)
-        times.push_back(mem.once([&] { matmul(); }));
-      if (median(times) < best)
-        best = median(times), fastest = found[i].algo;
+      if (matmul() == CUBLAS_STATUS_SUCCESS)
+        able.push_back(algorithm);
     }
-    algorithm = fastest;
-    return best < 1e30;
+    if (able.empty())
+      return false;
+    std::vector<std::function<void()>> launches;
+    for (const cublasLtMatmulAlgo_t &a : able)
+      launches.emplace_back([this, &a] { algorithm = a, matmul(); });
+    std::vector<float> times = mem.quick(launches);
+    algorithm = able[size_t(std::min_element(times.begin(), times.end()) - times.begin())];
+    return true;
   }
   cublasStatus_t matmul() const {
     const float one = 1, zero = 0;
@@ -305,7 +319,7 @@ private:
   bool prepared = false;
   cublasLtMatmulDesc_t operation;
   cublasLtMatrixLayout_t first, second, result;
-  cublasLtMatmulAlgo_t algorithm, fastest;
+  cublasLtMatmulAlgo_t algorithm;
 };
 
 struct Candidate {
@@ -407,24 +421,25 @@ private:
   /// A few launches choose among our tile sizes, as cuBLASLt's suggestions were chosen from.
   void keepFastest() {
     std::erase_if(candidates, [](const Candidate &c) { return !c.run; });
-    double best = 1e30;
-    std::string name;
-    for (Candidate &c : candidates) {
+    std::vector<const Candidate *> mine;
+    std::vector<std::function<void()>> launches;
+    for (const Candidate &c : candidates) {
       if (!c.ours)
         continue;
-      std::vector<float> times;
-      for (int i = 0; i < 4; ++i) {
-        float t = mem.once([&] { c.run(); });
-        if (i)
-          times.push_back(t);
-      }
-      tried += std::string(tried.empty() ? "" : ",") + "\"" + c.name + "\":" + std::to_string(median(times));
-      if (c.right && median(times) < best)
-        best = median(times), name = c.name;
-      if (!c.right)
+      if (c.right) {
+        mine.push_back(&c);
+        launches.emplace_back([&c] { c.run(); });
+      } else
         std::printf("{\"kernel\":\"gemm\",\"id\":\"%s\",\"shape\":\"%s\",\"config\":\"%s\",\"right\":false,\"relative\":%.3g,"
                     "\"sampled\":%.3g,\"check\":\"float32 and float64\"}\n",
                     row.id.c_str(), row.shape().c_str(), c.name.c_str(), c.relative, c.sampled);
+    }
+    std::vector<float> times = mem.quick(launches);
+    std::string name;
+    for (size_t i = 0; i < mine.size(); ++i) {
+      tried += (i ? ",\"" : "\"") + mine[i]->name + "\":" + std::to_string(times[i]);
+      if (times[i] == *std::min_element(times.begin(), times.end()))
+        name = mine[i]->name;
     }
     std::erase_if(candidates, [&](const Candidate &c) { return c.ours && c.name != name; });
   }

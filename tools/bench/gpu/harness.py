@@ -83,6 +83,10 @@ class Timer:
                     times[j].append(milliseconds)
         return [sorted(t)[len(t) // 2] for t in times]
 
+    def quick(self, functions):
+        """{name: function} -> {name: median milliseconds} of few launches."""
+        return dict(zip(functions, self(*functions.values(), rounds=4, warm=1)))
+
 
 def distance(out, reference):
     out, reference = out.double(), reference.double()

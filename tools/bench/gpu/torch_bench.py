@@ -105,18 +105,19 @@ def attention(kernels, hand, timer, dim, causal, lengths, deadline):
                 row(kernel=name, shape=shape, check=f"{label} itself", worst=error)
         if hand and dim in (64, 128):
             functions["hand-written"] = lambda: hand(q, k, v, out, causal)
-        quick = {}
+        right = {}
         for config, call in kernels.items():
             out.fill_(math.nan)
             call(q, k, v, out, batch, length)
             error = sampled_error(out, q, k, v, causal)
             if error < 2e-3:
-                quick[config] = timer(lambda: call(q, k, v, out, batch, length), rounds=3, warm=1)[0]
+                right[config] = lambda call=call: call(q, k, v, out, batch, length)
             else:
                 row(kernel=name, shape=shape, config=config, check="float64", worst=error, right=False)
+        quick = timer.quick(right)
         best = min(quick, key=quick.get, default=None)
         if best:
-            functions = {"ours": lambda: kernels[best](q, k, v, out, batch, length), **functions}
+            functions = {"ours": right[best], **functions}
         times = dict(zip(functions, timer(*functions.values())))
         clocks = timer.clocks.take()
         flops = 4e-9 * batch * heads * length * length * dim * (0.5 if causal else 1)

@@ -34,17 +34,18 @@ def measure(identity, heads, batch, length, kernels, timer):
     q = torch.randn(batch, heads, DIM + ROPE, device="cuda").bfloat16()
     kv = torch.randn(batch, length, DIM + ROPE, device="cuda", dtype=torch.bfloat16)
     out = torch.empty(batch, heads, DIM, device="cuda", dtype=torch.bfloat16)
-    expected, shape, quick, ours = reference(q, kv), f"b{batch} s{length} h{heads}", {}, {}
+    expected, shape, ours = reference(q, kv), f"b{batch} s{length} h{heads}", {}
     for (splits, config), call in kernels.items():
         partial = torch.empty(splits, batch, heads, DIM, device="cuda")
         lse = torch.empty(splits, batch, heads, device="cuda")
         out.fill_(math.nan)
-        ours[config] = lambda call=call, partial=partial, lse=lse: call(q, kv, partial, lse, out, batch, length)
-        ours[config]()
+        launch = lambda call=call, partial=partial, lse=lse: call(q, kv, partial, lse, out, batch, length)
+        launch()
         error = worst(out, expected)
         row(kernel="mla_decode", id=identity, shape=shape, config=config, check="float32", worst=error, right=error < 1e-2)
         if error < 1e-2:
-            quick[config] = timer(ours[config], rounds=3, warm=1)[0]
+            ours[config] = launch
+    quick = timer.quick(ours)
     best = min(quick, key=quick.get, default=None)
     if not best:
         return
