@@ -25,8 +25,8 @@
 //     for %round in 0 .. rounds of this worker {
 //       let %tile = (%round % 2 == 0 ? %worker : %workers - 1 - %worker) + %round * %workers
 //       let %section = %tile / (gx * %group) ; let %inside = ...
-//       let %bx = the lengths fall in every other section, in the last one too ? gx - 1 - place :
-//       place let %by = %section * %group + ...
+//       let %place = ... ; let %by = %section * %group + ...
+//       let %bx = %section is the last, or the last but two, ... ? gx - 1 - %place : %place
 //
 // Sections are some planes of tiles (heads of attention) that work on the same data at a time: few
 // of them, for the cache's sake, and enough for the rounds to even out.
