@@ -9,7 +9,8 @@
 //
 // Where the target has tensor maps, and products wait for what is loaded, there is a third one for
 // launches whose tiles are loaded from aligned rows and only the others' are not (odd widths of a
-// result): main_unaligned_stores.
+// result): main_unaligned_stores. And where elements are smaller than the least piece that an
+// asynchronous copy moves, one for rows that start at multiples of 8 bytes: main_half_aligned.
 //
 // Tensors of a T.tma_copy, which the hardware cannot do elsewhere, get no other kernel: the
 // launcher refuses rows that lie elsewhere.
@@ -33,9 +34,12 @@ using namespace ir;
 
 namespace {
 
+/// The least that cp.async moves.
+constexpr std::int64_t leastAsyncBits = 32;
+
 /// What must divide a row pitch for 16-byte accesses: elements, at least 1.
-std::int64_t wantedDivisor(DType dtype) {
-  return std::max<std::int64_t>(1, 128 / (dtype.bits() * dtype.lanes));
+std::int64_t wantedDivisor(DType dtype, std::int64_t bytes = 16) {
+  return std::max<std::int64_t>(1, bytes * 8 / (dtype.bits() * dtype.lanes));
 }
 
 class Alignment {
@@ -66,17 +70,27 @@ public:
   struct Facts {
     Expr loads; ///< for copies to shared memory
     Expr rest;  ///< for everything, as far as it does not follow from that
+    Expr
+        halfLoads; ///< for copies to shared memory of 8 bytes, where elements are too small for one
   };
   Facts facts(Launch &launch) {
     Facts facts;
-    divisors.clear();
-    walk(launch.body, [&](Stmt &stmt) {
-      auto *copy = dynCast<CopyStmt>(&stmt);
-      if (copy && copy->target.buffer->storage()->scope == Scope::Shared)
-        want(*copy->source.buffer);
-      return true;
-    });
-    auto loads = divisors;
+    auto wantLoads = [&] {
+      divisors.clear();
+      walk(launch.body, [&](Stmt &stmt) {
+        auto *copy = dynCast<CopyStmt>(&stmt);
+        if (copy && copy->target.buffer->storage()->scope == Scope::Shared)
+          want(*copy->source.buffer);
+        return true;
+      });
+      return divisors;
+    };
+    bytes = 8;
+    smallElements = false;
+    if (auto halves = wantLoads(); smallElements)
+      facts.halfLoads = all(halves);
+    bytes = 16;
+    auto loads = wantLoads();
     facts.loads = all(loads);
     walk(launch.body, [&](Stmt &stmt) {
       if (isa<CopyStmt>(stmt) || isa<MapStmt>(stmt) || isa<AtomicTileStmt>(stmt))
@@ -116,9 +130,10 @@ private:
   void want(const Buffer &buffer) {
     if (buffer.scope != Scope::Global || buffer.rank() < 2 || buffer.base)
       return;
-    std::int64_t divisor = wantedDivisor(buffer.dtype);
+    std::int64_t divisor = wantedDivisor(buffer.dtype, bytes);
     if (divisor == 1)
       return;
+    smallElements |= buffer.dtype.bits() * buffer.dtype.lanes < leastAsyncBits;
     if (buffer.strides.empty()) // all outer strides are multiples of the last extent
       return want(buffer.shape.back(), divisor, buffer);
     for (std::size_t d = 0; d + 1 < buffer.strides.size(); ++d)
@@ -136,6 +151,8 @@ private:
   }
 
   analysis::Ranges ranges;
+  std::int64_t bytes = 16;                  ///< wanted of each row's start
+  bool smallElements = false;               ///< of what is wanted, some
   std::map<std::uint32_t, Wanted> divisors; ///< by the pitch's id: a stable order
 };
 
@@ -172,10 +189,21 @@ void specialize(Launch &launch, Expr condition, Expr known) {
   launch.body.insert(launch.body.begin(), std::move(fact));
 }
 
-bool multiplies(const Launch &launch) {
+bool multiplies(const Block &block) {
+  bool found = false;
+  walk(block, [&](const Stmt &stmt) {
+    found |= isa<GemmStmt>(stmt);
+    return !found;
+  });
+  return found;
+}
+
+/// Whether products wait for the copies of a pipelined loop.
+bool pipelinesProducts(const Launch &launch) {
   bool found = false;
   walk(std::as_const(launch.body), [&](const Stmt &stmt) {
-    found |= isa<GemmStmt>(stmt);
+    const auto *loop = dynCast<ForStmt>(&stmt);
+    found |= loop && loop->kind == ForKind::Pipelined && multiplies(loop->body);
     return !found;
   });
   return found;
@@ -195,22 +223,28 @@ void alignedVariants(Function &function, PassContext &context) {
         function.constraints.push_back(std::move(constraint));
       }
   for (auto &launch : function.launches) {
-    auto [loads, rest] = alignment.facts(*launch);
-    bool apart = loads && rest && context.target.has(Feature::Tma) && multiplies(*launch);
+    auto [loads, rest, halfLoads] = alignment.facts(*launch);
+    bool apart = loads && rest && context.target.has(Feature::Tma) &&
+                 multiplies(std::as_const(launch->body));
+    bool halves =
+        loads && halfLoads && context.target.has(Feature::Wgmma) && pipelinesProducts(*launch);
     Expr aligned = loads && rest ? logicalAnd(loads, rest) : loads ? loads : rest;
-    std::unique_ptr<Launch> storing, other;
-    if (apart) {
-      storing = copyOf(function, *launch);
-      storing->name += "_unaligned_stores";
-      specialize(*storing, logicalAnd(loads, logicalNot(rest)), loads);
-    }
+    std::unique_ptr<Launch> storing, half, other;
+    auto variant = [&](const char *suffix, Expr condition, Expr known) {
+      std::unique_ptr<Launch> made = copyOf(function, *launch);
+      made->name += suffix;
+      specialize(*made, condition, known);
+      return made;
+    };
+    if (apart)
+      storing = variant("_unaligned_stores", logicalAnd(loads, logicalNot(rest)), loads);
+    if (halves)
+      half = variant("_half_aligned", logicalAnd(logicalNot(loads), halfLoads), halfLoads);
     if (aligned) {
-      other = copyOf(function, *launch);
-      other->name += "_unaligned";
-      specialize(*other, logicalNot(apart ? loads : aligned), {});
+      other = variant("_unaligned", logicalNot(halves ? halfLoads : apart ? loads : aligned), {});
       specialize(*launch, aligned, aligned);
     }
-    for (auto *made : {&launch, &storing, &other})
+    for (auto *made : {&launch, &storing, &half, &other})
       if (*made)
         launches.push_back(std::move(*made));
   }

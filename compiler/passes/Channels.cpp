@@ -32,9 +32,12 @@ public:
     ranges.enter(launch);
     analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
       auto *copy = dynCast<CopyStmt>(&stmt);
-      if (copy && copy->copyKind == CopyKind::Auto && !copy->async && !copy->barrier.buffer &&
-          analysis::canUseTma(*copy, target, ranges))
+      if (!copy || copy->copyKind != CopyKind::Auto || copy->async || copy->barrier.buffer)
+        return true;
+      if (analysis::canUseTma(*copy, target, ranges))
         byTma.insert(copy);
+      else if (inRing(*copy) && analysis::canCopyAsync(*copy, target, ranges))
+        byThreads.insert(copy);
       return true;
     });
   }
@@ -105,10 +108,18 @@ private:
     return stmt;
   }
 
+  /// Whether the copy's loop is planned with several stages.
+  bool inRing(const CopyStmt &copy) const {
+    const ForStmt *loop = innermostLoop(&copy);
+    return std::any_of(loops.begin(), loops.end(), [&](const PlannedLoop &planned) {
+      return planned.loop == loop && planned.stages > 1;
+    });
+  }
+
   struct Tile {
     std::vector<const CopyStmt *> writers;
     std::vector<const Stmt *> readers;
-    bool foreign = false; ///< written by something else than tensor copies
+    bool foreign = false; ///< written by something that no producer can take over
   };
 
   void findTiles() {
@@ -124,7 +135,7 @@ private:
         Tile &tile = tiles[storage];
         if (use.access == Access::Read)
           tile.readers.push_back(&stmt);
-        else if (byTma.count(&stmt) && use.buffer == storage)
+        else if ((byTma.count(&stmt) || byThreads.count(&stmt)) && use.buffer == storage)
           tile.writers.push_back(&cast<CopyStmt>(stmt));
         else
           tile.foreign = true;
@@ -167,6 +178,7 @@ private:
         channel.copies.insert(channel.copies.end(), tile.writers.begin(), tile.writers.end());
         std::sort(channel.copies.begin(), channel.copies.end(),
                   [&](auto *a, auto *b) { return sites.at(a).index < sites.at(b).index; });
+        markThreads(channel);
         return;
       }
     Channel channel;
@@ -181,7 +193,14 @@ private:
     for (const PlannedLoop &planned : loops)
       if (planned.loop == loop)
         channel.stages = std::max<std::int64_t>(1, planned.stages);
+    markThreads(channel);
     plan.channels.push_back(std::move(channel));
+  }
+
+  void markThreads(Channel &channel) const {
+    for (const CopyStmt *copy : channel.copies)
+      if (byThreads.count(copy))
+        channel.byThreads.insert(copy);
   }
 
   const ForStmt *innermostLoop(const Stmt *stmt) const {
@@ -218,7 +237,7 @@ private:
       walk(std::as_const(planned.loop->body), [&](const Stmt &stmt) {
         if (analysis::isSharedLoad(stmt) && !taken.count(&stmt))
           plan.reason = "`" + cast<CopyStmt>(stmt).target.buffer->name +
-                        "` cannot be loaded by tensor copies";
+                        "` can be loaded neither by tensor copies nor by cp.async";
         return true;
       });
     return feeds;
@@ -345,7 +364,7 @@ private:
   const LaunchPlan *planned;
   ChannelPlan plan;
   std::vector<PlannedLoop> loops;
-  std::unordered_set<const Stmt *> byTma;
+  std::unordered_set<const Stmt *> byTma, byThreads; ///< copies, by how a producer makes them
   std::unordered_map<const Stmt *, Site> sites;
   std::unordered_map<const ExprNode *, const Stmt *> binders;
   std::unordered_map<const Buffer *, std::vector<const Stmt *>> stores;
@@ -353,6 +372,11 @@ private:
 };
 
 } // namespace
+
+bool ChannelPlan::byThreads() const {
+  return std::any_of(channels.begin(), channels.end(),
+                     [](const Channel &channel) { return !channel.byThreads.empty(); });
+}
 
 bool isWarpgroupGemm(const Stmt &stmt) {
   const auto *gemm = dynCast<GemmStmt>(&stmt);

@@ -1,5 +1,6 @@
-// Which copies a producer warp can take over from the threads that compute, and what else it has to
-// run to do so.
+// Which copies a producer can take over from the threads that compute, and what else it has to run
+// to do so: tensor copies, which one thread issues, and in pipelined loops also those that the
+// threads of a warpgroup make by cp.async, where rows start at no multiple of 16 bytes.
 //
 // A channel is a group of tiles that are filled together and given free together: all their copies
 // stand in one block, before all their readers, which are the same statements for all of them.
@@ -21,7 +22,8 @@ namespace tlc::passes {
 struct Channel {
   ir::Block *block = nullptr;               ///< holds the copies and the statements that read
   std::vector<const ir::CopyStmt *> copies; ///< in program order
-  std::vector<ir::Buffer *> tiles;          ///< what they fill; each owns its storage
+  std::unordered_set<const ir::CopyStmt *> byThreads; ///< of these; the others are tensor copies
+  std::vector<ir::Buffer *> tiles;                    ///< what they fill; each owns its storage
   const ir::Stmt *firstReader = nullptr; ///< statements of `block`; readers may be nested in them
   const ir::Stmt *lastReader = nullptr;
   std::int64_t stages = 1; ///< versions of each tile
@@ -33,6 +35,9 @@ struct ChannelPlan {
   /// Statements that the producer executes for them: scalars, and the loops and branches around.
   std::unordered_set<const ir::Stmt *> control;
   std::string reason; ///< why there is nothing to take over; empty: there is
+
+  /// Whether the producer needs a warpgroup of threads that copy.
+  bool byThreads() const;
 };
 
 /// Looks, and changes nothing. `plan` has the stages of pipelined loops; null: as written.

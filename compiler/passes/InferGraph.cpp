@@ -137,13 +137,16 @@ Index extentOf(const Layout &l, const OutputAxis &o) {
 
 namespace {
 
-void measureStores(InferenceGraph &graph) {
+/// Of stores to tensors, and of asynchronous loads, which nothing gathers.
+void measurePieces(InferenceGraph &graph) {
   analysis::Ranges ranges(*graph.function);
   ranges.enter(*graph.launch);
   analysis::walkWithRanges(graph.launch->body, ranges, [&](Stmt &stmt) {
     auto *copy = dynCast<CopyStmt>(&stmt);
-    if (copy && copy->boundsKnown && copy->target.buffer->storage()->scope == Scope::Global)
-      graph.storeBytes[&stmt] =
+    if (!copy || !copy->boundsKnown || analysis::isTmaCopy(*copy))
+      return true;
+    if (copy->target.buffer->storage()->scope == Scope::Global || copy->async)
+      graph.pieceBytes[&stmt] =
           analysis::copyPieceBytes(*copy, ranges, graph.target->limits.maxVectorBytes);
     return true;
   });
@@ -157,7 +160,7 @@ InferenceGraph buildGraph(Function &function, Launch &launch, const Target &targ
   graph.launch = &launch;
   graph.target = &target;
   if (target.isGpu())
-    measureStores(graph);
+    measurePieces(graph);
   Reader(graph).read(launch.body, {target.collectiveThreads(launch.threadCount()), 0, 1});
   return graph;
 }

@@ -105,9 +105,9 @@ struct InferenceGraph {
   /// Fragments that scalar code indexes: every thread holds everything.
   std::vector<ir::Buffer *> scalarFragments;
   std::vector<Misplaced> misplaced;
-  /// Of copies to global memory: the bytes that a thread may store at once, by alignment and
-  /// limits.
-  std::map<const ir::Stmt *, Index> storeBytes;
+  /// Of copies to global memory, and of asynchronous ones: the bytes that a thread may move at
+  /// once, by alignment and limits.
+  std::map<const ir::Stmt *, Index> pieceBytes;
 
   const Home *home(ir::Buffer *b) const {
     auto at = homes.find(b);

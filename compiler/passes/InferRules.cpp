@@ -296,12 +296,12 @@ void Rules::copy(CopyStmt &s) {
   use(s.source.buffer, std::move(source), Access::Read, &s.source, nullptr, s.async);
   use(s.target.buffer, regionMap(s.target, *to), Access::Write, &s.target, nullptr, s.async);
   // Stores of one element at a time want neighbours in neighbouring threads: unlike loads, nothing
-  // gathers what a thread stores bit by bit.
-  if (auto bytes = graph.storeBytes.find(&s);
-      bytes != graph.storeBytes.end() && !op.memories.empty()) {
+  // gathers what a thread stores bit by bit. Neither do asynchronous copies.
+  if (auto bytes = graph.pieceBytes.find(&s);
+      bytes != graph.pieceBytes.end() && !op.memories.empty()) {
     Index elements = bytes->second * 8 / analysis::copyPieceBits(s);
     for (MemoryUse &memory : op.memories)
-      if (memory.access == Access::Write)
+      if (memory.access == Access::Write || s.async)
         memory.vectorLimit = std::clamp<Index>(elements, 1, memory.vectorLimit);
   }
 }

@@ -9,11 +9,16 @@
 #include "passes/MatrixStore.h"
 #include "passes/Pass.h"
 
+#include <algorithm>
+
 namespace tlc::passes {
 
 using namespace ir;
 
 namespace {
+
+/// As many asynchronous copies of a thread have their addresses at hand at once.
+constexpr std::int64_t copiesAtOnce = 8;
 
 class Lowering {
 public:
@@ -47,6 +52,21 @@ private:
       out.push_back(std::move(part));
   }
 
+  /// Unrolled as a whole, the addresses of all asynchronous copies would be kept in registers from
+  /// one round of the loop around them to the next, and a role of producers has few.
+  static void unrollInParts(Block &lowered) {
+    for (StmtPtr &stmt : lowered) {
+      auto *loop = dynCast<ForStmt>(stmt.get());
+      bool copies = loop && loop->kind == ForKind::Unroll &&
+                    std::all_of(loop->body.begin(), loop->body.end(), [](const StmtPtr &inner) {
+                      const auto *move = dynCast<MoveStmt>(inner.get());
+                      return move && move->async;
+                    });
+      if (copies && loop->hi.constant().value_or(0) > copiesAtOnce)
+        loop->unrollFactor = copiesAtOnce;
+    }
+  }
+
   void lowerBlock(Block &block, const MapThread &thread) {
     analysis::Ranges::Scope scope(ranges);
     Block out;
@@ -65,6 +85,8 @@ private:
         addOp(lowered, out);
       } else if (StmtPtr map = asMap(std::move(stmt), out)) {
         lowerMapStmt(builder, cast<MapStmt>(*map), perThread ? alone(thread) : thread);
+        if (roles > 0)
+          unrollInParts(lowered);
         addOp(lowered, out);
       } else {
         lowerNested(*out.back(), thread);
@@ -121,7 +143,9 @@ private:
       MapThread inner = thread;
       inner.index = thread.index - role->first;
       inner.count = role->count;
+      ++roles;
       lowerBlock(role->body, inner);
+      --roles;
       return;
     }
     forEachBlock(stmt, [&](Block &inner) {
@@ -138,6 +162,7 @@ private:
   const Target &target;
   DiagnosticEngine &diagnostics;
   analysis::Ranges ranges;
+  unsigned roles = 0; ///< around what is being lowered
 };
 
 } // namespace

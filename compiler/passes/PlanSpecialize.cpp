@@ -170,11 +170,32 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
     plan.tileStages = 2;
   // Halves can wait in registers; what is as wide as the sums would take as many again.
   bool products = std::all_of(channels.channels.begin(), channels.channels.end(),
-                              [](const Channel &c) { return c.repeats && onlyProduct(c); });
+                              [](const Channel &c) { return c.repeats && onlyProduct(c); }) &&
+                  !channels.byThreads(); // which need registers, too
   std::vector<CopyStmt *> copies = fragmentStores(launch);
   for (std::size_t i = 0; i < copies.size() && copies.size() == 1; ++i)
     if (StorePlan &store = plan.stores[i]; store.way == StoreWay::Tensor && !store.binding)
       store.deferred = products && copies[i]->target.buffer->dtype.bits() == 16;
+}
+
+/// Who issues the copies, and why not all are tensor copies.
+std::string whoCopies(const ChannelPlan &channels, const Target &target) {
+  std::size_t all = 0, byThreads = 0;
+  for (const Channel &channel : channels.channels) {
+    all += channel.copies.size();
+    byThreads += channel.byThreads.size();
+  }
+  auto tensorCopies = [](std::size_t count) {
+    return "one thread issues " + std::string(count > 1 ? "all " : "") + std::to_string(count) +
+           (count > 1 ? " tensor copies" : " tensor copy");
+  };
+  if (byThreads == 0)
+    return tensorCopies(all);
+  return (byThreads < all ? tensorCopies(all - byThreads) + "; " : "") +
+         std::to_string(target.limits.groupThreads()) + " threads copy " +
+         std::to_string(byThreads) +
+         (byThreads > 1 ? " tiles whose rows start" : " tile whose rows start") +
+         " between multiples of 16 bytes";
 }
 
 } // namespace
@@ -201,10 +222,7 @@ void planSpecialization(Function &function, Launch &launch, PassContext &pass, L
     return;
   }
   plan.specialize = true;
-  std::size_t copies = 0;
-  for (const Channel &channel : channels.channels)
-    copies += channel.copies.size();
-  plan.specializeReason = "one thread issues all " + std::to_string(copies) + " tensor copies";
+  plan.specializeReason = whoCopies(channels, pass.target);
   extendRings(launch, pass, plan, channels);
   planPersistence(function, launch, pass, plan, channels);
 }

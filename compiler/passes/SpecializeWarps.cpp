@@ -18,7 +18,17 @@
 //       async wgmma wait(1) ; mbar arrive %empty[the slot before]
 //
 // The block gets a warpgroup more, of which one thread issues all tensor copies, as far ahead as
-// the rings of tiles allow. It repeats the control flow and scalars that the copies need
+// the rings of tiles allow. Tiles whose rows start at no multiple of 16 bytes come by cp.async, of
+// which all threads of that warpgroup issue their part and arrive when it is there:
+//
+//   role 128 : +128 {
+//     for %k in 0 .. %T {
+//       mbar wait %empty[%slot]
+//       role 0 : +1 { copy %A[%k] -> %A_s@%slot tma barrier(%full[%slot]) ; mbar arrive … }
+//       copy %B[%k] -> %B_s@%slot async
+//       mbar cp_async_arrive %full[%slot]
+//
+// It repeats the control flow and scalars that the copies need
 // (Channels.h); everything else stays with the program's own threads, whose indices do not change.
 // Each ring has a position and a phase bit, which run on from loop to loop, so nothing is ever
 // initialised twice: consumers wait on `full` with the bit, the producer on `empty` with its
@@ -32,6 +42,7 @@
 #include "ir/Builder.h"
 #include "ir/Walk.h"
 #include "passes/Channels.h"
+#include "passes/Footprint.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
 
@@ -59,6 +70,11 @@ struct Position {
   Expr slot, phase; ///< int32
 };
 
+/// Registers of a consumer's thread beside its accumulators.
+constexpr std::int64_t beside = 56;
+/// Registers that a thread of a copying producer has use for.
+constexpr std::int64_t mostOfCopying = 104;
+
 class Specializer {
 public:
   Specializer(Function &function, Launch &launch, PassContext &pass, ChannelPlan plan)
@@ -67,15 +83,15 @@ public:
 
   void run() {
     Block before, producer, consumer;
+    const std::int64_t computing = launch.threadCount();
+    const Registers registers = registersOf(computing);
     for (Channel &channel : plan.channels)
       makeRing(channel);
     hoistTiles(before);
     initialise(before);
     buildProducer(producer);
     buildConsumer(consumer);
-    const std::int64_t computing = launch.threadCount();
     launch.extraThreads = pass.target.limits.groupThreads();
-    Registers registers = registersOf(computing);
     launch.body = std::move(before);
     launch.body.push_back(role(computing, launch.extraThreads, registers.producer, producer));
     launch.body.push_back(role(0, computing, registers.consumer, consumer));
@@ -123,7 +139,7 @@ private:
     b.when(equals(launch.tid, 0), [&] {
       for (Ring &ring : rings)
         b.unrolled("i", ring.channel->stages, [&](Expr i) {
-          mbar(b, MbarOp::Init, *ring.full, i, context.int32(1));
+          mbar(b, MbarOp::Init, *ring.full, i, context.int32(arrivals(*ring.channel)));
           if (ring.empty)
             mbar(b, MbarOp::Init, *ring.empty, i, blocksOf(ring) * warps);
         });
@@ -203,7 +219,17 @@ private:
     producerBlock(launch.body, b);
     Substitution renamed;
     Block fresh = freshCopy(function, body, renamed);
-    out.push_back(role(0, 1, 0, fresh));
+    if (plan.byThreads())
+      out = std::move(fresh);
+    else
+      out.push_back(role(0, 1, 0, fresh));
+  }
+
+  /// Arrivals that fill a tile: of each thread that copies, and of the one that issues tensor
+  /// copies.
+  std::int64_t arrivals(const Channel &channel) const {
+    bool tensors = channel.byThreads.size() < channel.copies.size();
+    return (tensors ? 1 : 0) + (channel.byThreads.empty() ? 0 : pass.target.limits.groupThreads());
   }
 
   /// What the producer runs of a block, appended to the builder's.
@@ -244,17 +270,36 @@ private:
   }
 
   void load(Builder &b, const CopyStmt &source, Ring &ring, Position at) {
+    const Channel &channel = *ring.channel;
+    if (&source != channel.copies.back())
+      return; // all at once, where everything is known that they depend on
+    Block tensors, pieces;
+    for (const CopyStmt *copy : channel.copies)
+      (channel.byThreads.count(copy) ? pieces : tensors).push_back(started(*copy, ring, at));
+    if (!tensors.empty()) // they announce their bytes themselves
+      b.in(tensors, [&] { mbar(b, MbarOp::Arrive, *ring.full, at.slot); });
+    if (plan.byThreads() && !tensors.empty())
+      b.add(role(0, 1, 0, tensors));
+    else
+      std::move(tensors.begin(), tensors.end(), std::back_inserter(b.block()));
+    if (!pieces.empty()) {
+      std::move(pieces.begin(), pieces.end(), std::back_inserter(b.block()));
+      mbar(b, MbarOp::CpAsyncArrive, *ring.full, at.slot);
+    }
+    advance(b, ring, at);
+  }
+
+  /// The copy as the producer starts it.
+  StmtPtr started(const CopyStmt &source, const Ring &ring, Position at) const {
     StmtPtr stmt = cloneStmt(source);
     auto &copy = cast<CopyStmt>(*stmt);
-    copy.copyKind = CopyKind::Tma;
     copy.async = true;
-    copy.barrier = {ring.full, {at.slot}, {}};
     copy.target.version = version(ring, at);
-    b.add(std::move(stmt));
-    if (&source == ring.channel->copies.back()) {
-      mbar(b, MbarOp::Arrive, *ring.full, at.slot); // copies announce their bytes themselves
-      advance(b, ring, at);
+    if (!ring.channel->byThreads.count(&source)) {
+      copy.copyKind = CopyKind::Tma;
+      copy.barrier = {ring.full, {at.slot}, {}};
     }
+    return stmt;
   }
 
   static void makeSerial(ForStmt &loop) {
@@ -429,7 +474,8 @@ private:
 
   /// What the producer does not need goes to the consumers. The sum may not exceed what the launch
   /// gives, registers at launch times threads, which can be less than the file; a single consumer
-  /// group has all it can address anyway.
+  /// group has all it can address anyway. Threads that copy hold many addresses; they get what the
+  /// consumers' accumulators leave.
   Registers registersOf(std::int64_t computing) const {
     const Limits &limits = pass.target.limits;
     const std::int64_t group = pass.target.limits.groupThreads(), threads = computing + group;
@@ -438,6 +484,12 @@ private:
       return {};
     std::int64_t atLaunch = limits.registersPerSm / threads / granule * granule;
     std::int64_t producer = atLaunch >= 160 ? 40 : atLaunch >= 128 ? 32 : 24;
+    if (plan.byThreads()) {
+      std::int64_t accumulators = allocatedBytes(launch.body, Scope::Fragment) / 4 / computing;
+      std::int64_t wanted = (accumulators + beside + granule - 1) / granule * granule;
+      std::int64_t rest = (atLaunch * (groups + 1) - wanted * groups) / granule * granule;
+      producer = std::clamp<std::int64_t>(rest, producer + 16, mostOfCopying);
+    }
     std::int64_t consumer = (atLaunch * (groups + 1) - producer) / groups / granule * granule;
     return {producer, std::min<std::int64_t>(consumer, 240)};
   }

@@ -21,6 +21,12 @@ bool isArrival(const Stmt &stmt) {
          (barrier && barrier->mode == BarrierMode::Arrive);
 }
 
+/// Whether the thread arrives when its copies are complete.
+bool isCopyArrival(const Stmt &stmt) {
+  const auto *mbar = dynCast<MbarStmt>(&stmt);
+  return mbar && mbar->op == MbarOp::CpAsyncArrive;
+}
+
 } // namespace
 
 SyncAnalysis::SyncAnalysis(Function &function, Launch &launch)
@@ -77,7 +83,7 @@ SyncAnalysis::Summary SyncAnalysis::index(Block &block, const Stmt *parent) {
       warpBarriers |= barrier->scope == BarrierScope::Warp;
     own.async = stmt.kind == StmtKind::Async;
     own.synchronises = own.async || stmt.kind == StmtKind::Barrier ||
-                       stmt.kind == StmtKind::Fence || isArrival(stmt);
+                       stmt.kind == StmtKind::Fence || isArrival(stmt) || isCopyArrival(stmt);
     own.jumps = stmt.kind == StmtKind::Break || stmt.kind == StmtKind::Continue ||
                 stmt.kind == StmtKind::Exit;
     auto add = [](Summary &to, const Summary &more) {
@@ -417,9 +423,15 @@ void SyncAnalysis::visitSync(const Stmt &stmt, State &state) {
 /// Another role gets what this one has written. When is the program's business; that it is seen by
 /// reads by descriptor is ours.
 void SyncAnalysis::handOver(const Stmt &stmt, State &state) {
+  const RoleStmt *role = roles.empty() ? nullptr : roles.back();
+  // Copies that arrive by themselves: whoever waits there knows when they are complete.
+  if (isCopyArrival(stmt) && role)
+    std::erase_if(state.pending, [&](const Pending &entry) {
+      return entry.role == role && entry.address.async == AsyncKind::CpAsync &&
+             entry.flight != Flight::Done;
+    });
   if (!isArrival(stmt))
     return;
-  const RoleStmt *role = roles.empty() ? nullptr : roles.back();
   for (Pending &entry : state.pending) {
     bool unseen = entry.flight == Flight::Done && entry.role == role && entry.address.writes &&
                   !entry.fenced && described.count(entry.address.buffer->storage());

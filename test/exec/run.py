@@ -130,6 +130,7 @@ PROGRAMS = [
     own("stores", target="sm90"),
     Difference("sharing"),
     Difference("pairs", target="sm90", settings={"EMU_SMS": "5"}),
+    Difference("producers", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("loops"),
     Difference("narrow"),
     Difference("reducers"),
