@@ -35,17 +35,18 @@ bool isInt8(std::string_view type) { return type == "s8" || type == "u8"; }
 
 /// PTX manual, "Asynchronous Warpgroup Level Matrix Instructions": types and shapes.
 bool exists(const WgmmaShape &s) {
-  if (s.n == 0 || s.n > 256 || s.n % 8 != 0)
+  if (s.n == 0 || s.n > 256 || s.n % 8 != 0 || (s.sparse && s.k % 2 != 0))
     return false;
+  unsigned kept = s.sparse ? s.k / 2 : s.k; // of A along k
   if (isInt8(s.a) && isInt8(s.b))
-    return s.sum == "s32" && s.k == 32 && (s.n <= 24 || s.n % 16 == 0);
+    return s.sum == "s32" && kept == 32 && (s.n <= 24 || s.n % 16 == 0);
   if (isFloat8(s.a) && isFloat8(s.b))
-    return (s.sum == "f32" || s.sum == "f16") && s.k == 32;
+    return (s.sum == "f32" || s.sum == "f16") && kept == 32;
   if (s.a != s.b)
     return false;
   if (s.a == "f16")
-    return (s.sum == "f32" || s.sum == "f16") && s.k == 16;
-  return s.sum == "f32" && ((s.a == "bf16" && s.k == 16) || (s.a == "tf32" && s.k == 8));
+    return (s.sum == "f32" || s.sum == "f16") && kept == 16;
+  return s.sum == "f32" && ((s.a == "bf16" && kept == 16) || (s.a == "tf32" && kept == 8));
 }
 
 /// `items` with commas between, in lines of at most `width` characters.
@@ -62,11 +63,43 @@ std::vector<std::string> lines(const std::vector<std::string> &items, std::size_
 
 std::string numbered(unsigned operand) { return "%" + std::to_string(operand); }
 
+/// Comments, template and parameters of the function, up to its brace.
+std::string declarationText(std::string_view name, const WgmmaShape &s) {
+  std::string_view element = s.sum == "f32" ? "float" : s.sum == "f16" ? "__half" : "int32_t";
+  std::vector<std::string> known; // when compiling
+  if (s.selectable())
+    known.push_back("int Selector");
+  if (s.transposable() && !s.registers)
+    known.push_back("int TransA");
+  if (s.transposable())
+    known.push_back("int TransB");
+  std::string out =
+      "// d = a b, plus d if `accumulate`: 64 x " + std::to_string(s.n) + " sums of a warpgroup.\n";
+  if (s.transposable())
+    out += "// Trans...: 1 if the operand is contiguous along m or n, not along k.\n";
+  if (s.sparse)
+    out += "// metadata: as of mma.sp, each warp's 16 rows by themselves.\n";
+  if (!known.empty())
+    out += "template <" + lines(known, 96).front() + ">\n";
+  std::vector<std::string> arguments = {std::string(element) + " *d",
+                                        s.registers ? "const void *a" : "uint64_t a", "uint64_t b"};
+  if (s.sparse)
+    arguments.push_back("uint32_t metadata");
+  arguments.push_back("bool accumulate");
+  std::string head = "TLC_DEVICE void " + std::string(name) + "(", joined;
+  for (const std::string &line : lines(arguments, 96 - head.size()))
+    joined += (joined.empty() ? "" : "\n" + std::string(head.size(), ' ')) + line;
+  return out + head + joined + ") {\n";
+}
+
 } // namespace
 
 std::optional<WgmmaShape> wgmmaShape(std::string_view name) {
   WgmmaShape shape;
-  if (!take(name, "wgmma_m64n") || !takeNumber(name, shape.n) || !take(name, "k") ||
+  if (!take(name, "wgmma_"))
+    return std::nullopt;
+  shape.sparse = take(name, "sp_");
+  if (!take(name, "m64n") || !takeNumber(name, shape.n) || !take(name, "k") ||
       !takeNumber(name, shape.k) || !take(name, "_"))
     return std::nullopt;
   shape.a = takeWord(name);
@@ -80,7 +113,6 @@ std::optional<WgmmaShape> wgmmaShape(std::string_view name) {
 
 std::string wgmmaText(std::string_view name, const WgmmaShape &s) {
   unsigned sums = s.sums();
-  std::string_view element = s.sum == "f32" ? "float" : s.sum == "f16" ? "__half" : "int32_t";
   // The sums, A, B, whether to add, and what is known when compiling.
   std::vector<std::string> places, outputs, inputs, left, rest;
   for (unsigned i = 0; i < sums; ++i) {
@@ -103,41 +135,32 @@ std::string wgmmaText(std::string_view name, const WgmmaShape &s) {
   } else {
     a = input("\"l\"(a)");
   }
-  std::string b = input("\"l\"(b)"), add = input("\"r\"(int(accumulate))"), known;
+  std::string b = input("\"l\"(b)"), metadata;
+  if (s.sparse) {
+    metadata = ", " + input("\"r\"(metadata)");
+    metadata += ", " + (s.selectable() ? input("\"n\"(Selector)") : "0");
+  }
+  std::string add = input("\"r\"(int(accumulate))"), known;
   if (s.sum != "s32")
     known += ", 1, 1";
-  std::string parameters;
   if (s.transposable()) {
     if (!s.registers)
       known += ", " + input("\"n\"(TransA)");
     known += ", " + input("\"n\"(TransB)");
-    parameters = s.registers ? "template <int TransB>\n" : "template <int TransA, int TransB>\n";
   }
 
-  std::string head = "TLC_DEVICE void " + std::string(name) + "(";
-  std::string out =
-      "// d = a b, plus d if `accumulate`: 64 x " + std::to_string(s.n) + " sums of a warpgroup.\n";
-  if (s.transposable())
-    out += "// Trans...: 1 if the operand is contiguous along m or n, not along k.\n";
-  out += parameters;
-  const std::vector<std::string> arguments = {std::string(element) + " *d",
-                                              s.registers ? "const void *a" : "uint64_t a",
-                                              "uint64_t b", "bool accumulate"};
-  std::string joined;
-  for (const std::string &line : lines(arguments, 96 - head.size()))
-    joined += (joined.empty() ? "" : "\n" + std::string(head.size(), ' ')) + line;
-  out += head + joined + ") {\n";
+  std::string out = declarationText(name, s);
   if (s.registers)
     out += "  const uint32_t *word = static_cast<const uint32_t *>(a);\n";
   out += "  asm volatile(\"{\\n.reg .pred add;\\nsetp.ne.b32 add, " + add + ", 0;\\n\"\n";
-  out += "               \"wgmma.mma_async.sync.aligned.m64n" + std::to_string(s.n) + "k" +
-         std::to_string(s.k) + "." + std::string(s.sum) + "." + std::string(s.a) + "." +
-         std::string(s.b) + " \"\n";
+  out += "               \"wgmma.mma_async" + std::string(s.sparse ? ".sp" : "") +
+         ".sync.aligned.m64n" + std::to_string(s.n) + "k" + std::to_string(s.k) + "." +
+         std::string(s.sum) + "." + std::string(s.a) + "." + std::string(s.b) + " \"\n";
   std::vector<std::string> sumLines = lines(places, 74);
   for (std::size_t i = 0; i < sumLines.size(); ++i)
     out += std::string("               \"") + (i ? "" : "{") + sumLines[i] +
            (i + 1 < sumLines.size() ? " \"\n" : "}, \"\n");
-  out += "               \"" + a + ", " + b + ", add" + known + ";\\n}\"\n";
+  out += "               \"" + a + ", " + b + metadata + ", add" + known + ";\\n}\"\n";
   auto list = [&](std::string_view mark, const std::vector<std::string> &items) {
     std::string text;
     for (const std::string &line : lines(items, 80))

@@ -3,6 +3,7 @@
 // says which two, 2 bits each in ascending order:
 //   16-bit elements   lanes 4 g + 2 Selector and the next: rows g (low half) and g + 8 (high half),
 //                     the first lane k 0 to 15, the other 16 to 31
+//   tfloat32          as 16-bit elements: each counts as two, of which both or none are kept
 //   8-bit elements    lane 4 g + t: row g + t % 2 * 8, k from t / 2 * 32 on; Selector is 0
 #pragma once
 
@@ -56,6 +57,20 @@ TLC_DEVICE void mma_sp_m16n8k32_f16_f16_f16(__half *c, const __half *a, const __
   asm volatile(TLC_SPARSE ".m16n8k32.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7, "
                           "%8, %9}, {%0, %1}, %10, %11;"
                : "+r"(d[0]), "+r"(d[1])
+               : "r"(words(a)[0]), "r"(words(a)[1]), "r"(words(a)[2]), "r"(words(a)[3]),
+                 "r"(words(b)[0]), "r"(words(b)[1]), "r"(words(b)[2]), "r"(words(b)[3]),
+                 "r"(metadata), "n"(Selector));
+}
+
+//@ mma_sp_m16n8k16_tf32_tf32_f32
+template <int Selector = 0>
+TLC_DEVICE void mma_sp_m16n8k16_tf32_tf32_f32(float *c, const float *a, const float *b,
+                                              uint32_t metadata TLC_AT) {
+  static_assert(Selector == 0 || Selector == 1, "a pair of lanes holds the metadata");
+  float *d = c;
+  asm volatile(TLC_SPARSE ".m16n8k16.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+                          "{%8, %9, %10, %11}, {%0, %1, %2, %3}, %12, %13;"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                : "r"(words(a)[0]), "r"(words(a)[1]), "r"(words(a)[2]), "r"(words(a)[3]),
                  "r"(words(b)[0]), "r"(words(b)[1]), "r"(words(b)[2]), "r"(words(b)[3]),
                  "r"(metadata), "n"(Selector));

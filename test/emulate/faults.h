@@ -29,6 +29,8 @@ void addHopperAttention(std::vector<Case> &cases);
 void addHopperCopies(std::vector<Case> &cases);
 void addHopperGemm(std::vector<Case> &cases);
 void addHopperProducts(std::vector<Case> &cases);
+void addHopperSparse(std::vector<Case> &cases);
+void addHopperTensors(std::vector<Case> &cases);
 
 struct Shape {
   unsigned grid = 1, threads = 32, shared = 0;

@@ -15,6 +15,8 @@ int main(int argc, char **argv) {
   addHopperCopies(cases);
   addHopperGemm(cases);
   addHopperProducts(cases);
+  addHopperSparse(cases);
+  addHopperTensors(cases);
   for (const Case &c : cases) {
     if (argc == 2 && !std::strcmp(argv[1], "--list"))
       std::printf("%s|%s|%s|%s\n", c.name, c.kinds, c.marks, c.device);

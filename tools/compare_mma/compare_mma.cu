@@ -13,6 +13,7 @@
 #endif
 #include "../../runtime/portable/integer.h"
 #include "elements.h"
+#include "results.h"
 
 #include <cmath>
 #include <cstdint>
@@ -60,39 +61,6 @@ __global__ void multiply(const unsigned char *a, const unsigned char *b, const u
     d[thread * Atom::bytesC + i] = reinterpret_cast<unsigned char *>(sum)[i];
 }
 
-void check(cudaError_t error) {
-  if (error == cudaSuccess)
-    return;
-  std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
-  std::exit(1);
-}
-unsigned char *upload(const std::vector<unsigned char> &host) {
-  unsigned char *device = nullptr;
-  check(cudaMalloc(reinterpret_cast<void **>(&device), host.size()));
-  check(cudaMemcpy(device, host.data(), host.size(), cudaMemcpyHostToDevice));
-  return device;
-}
-template <class... P, class... A> void start(void (*kernel)(P...), int blocks, int threads, A... arguments) {
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(unsigned(blocks)), config.blockDim = dim3(unsigned(threads));
-  check(cudaLaunchKernelEx(&config, kernel, arguments...));
-  check(cudaDeviceSynchronize());
-}
-
-std::uint64_t bitsAt(const unsigned char *data, std::size_t index, int bits) {
-  std::uint64_t out = 0;
-  if (bits < 8)
-    return data[index / 2] >> (index % 2 * 4) & 15;
-  std::memcpy(&out, data + index * std::size_t(bits / 8), std::size_t(bits / 8));
-  return out;
-}
-void setBitsAt(unsigned char *data, std::size_t index, int bits, std::uint64_t value) {
-  if (bits < 8)
-    data[index / 2] = static_cast<unsigned char>(data[index / 2] | (value & 15) << (index % 2 * 4));
-  else
-    std::memcpy(data + index * std::size_t(bits / 8), &value, std::size_t(bits / 8));
-}
-
 constexpr int cases = 8; ///< warps for each kind of numbers
 
 /// A line of the output for each element: bits of the result, exact sum, sum of the magnitudes.
@@ -112,7 +80,7 @@ template <class Atom> void runProduct(std::FILE *file, const char *name) {
     for (std::size_t i = 0; i < std::size_t(cases * 32 * countC); ++i)
       setBitsAt(c.data(), i, fc.bits, randomBits(Atom::c, numbers == cancelling ? spread : numbers, random));
     unsigned char *result = upload(c);
-    start(multiply<Atom>, cases, 32, static_cast<const unsigned char *>(upload(a)),
+    start(multiply<Atom>, cases, 32, 0, static_cast<const unsigned char *>(upload(a)),
           static_cast<const unsigned char *>(upload(b)), static_cast<const unsigned char *>(upload(c)), result);
     std::vector<unsigned char> d(c.size());
     check(cudaMemcpy(d.data(), result, d.size(), cudaMemcpyDeviceToHost));
@@ -135,15 +103,10 @@ template <class Atom> void runProduct(std::FILE *file, const char *name) {
         for (int i = 0; i < countC; ++i) {
           const Place p = sumPlace(lane, i);
           const std::size_t at = std::size_t((n * 32 + lane) * countC + i);
-          const double start = valueOf(Atom::c, bitsAt(c.data(), at, fc.bits));
-          long double sum = start, magnitude = std::fabs(start);
-          for (int k = 0; k < Atom::k; ++k) {
-            const long double x = (long double)(left[std::size_t(p.row * Atom::k + k)]) *
-                                  right[std::size_t(p.column * Atom::k + k)];
-            sum += x, magnitude += std::fabs(x);
-          }
-          std::fprintf(file, "%llx %a %a\n", (unsigned long long)bitsAt(d.data(), at, fc.bits), double(sum),
-                       double(magnitude));
+          Exact exact(valueOf(Atom::c, bitsAt(c.data(), at, fc.bits)));
+          for (int k = 0; k < Atom::k; ++k)
+            exact.add(left[std::size_t(p.row * Atom::k + k)], right[std::size_t(p.column * Atom::k + k)]);
+          exact.print(file, bitsAt(d.data(), at, fc.bits));
         }
     }
   }
@@ -252,7 +215,7 @@ template <class Kernel> void runConversion(std::FILE *file, const char *name, El
   std::vector<unsigned char> bytes(in.size() * 8);
   std::memcpy(bytes.data(), in.data(), bytes.size());
   unsigned char *from = upload(bytes), *to = upload(bytes);
-  start(kernel, int(in.size() / 128), 128, reinterpret_cast<const std::uint64_t *>(from),
+  start(kernel, int(in.size() / 128), 128, 0, reinterpret_cast<const std::uint64_t *>(from),
         reinterpret_cast<std::uint64_t *>(to));
   check(cudaMemcpy(out.data(), to, bytes.size(), cudaMemcpyDeviceToHost));
   std::fprintf(file, "conversion %s\n", name);

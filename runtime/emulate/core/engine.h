@@ -250,6 +250,7 @@ struct WgmmaOp {
   u64 desc_a = 0, desc_b = 0;
   void *d[128];
   const u32 *a[128];
+  u32 metadata[128]; // of a sparse A
   u32 group = 0, pc = 0;
   Clocks start;
 };

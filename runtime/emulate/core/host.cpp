@@ -204,6 +204,7 @@ struct Tensor {
   u32 rank;
   void *base;
   const cuuint64_t *dims, *strides;
+  CUtensorMapInterleave interleave;
   CUtensorMapSwizzle swizzle;
   CUtensorMapFloatOOBfill fill;
 };
@@ -212,21 +213,28 @@ const char *fill_in(TensorMap &m, const Tensor &t) {
   static constexpr int kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
   if (u32(t.type) >= std::size(kBytes))
     return "elements of this type are not emulated";
-  if (t.rank < 1 || t.rank > 5)
-    return "rank outside 1..5";
-  if (Address(t.base) % 16)
-    return "base not aligned to 16 bytes";
+  const u32 slice = t.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE  ? 0
+                    : t.interleave == CU_TENSOR_MAP_INTERLEAVE_16B ? 16
+                                                                   : 32;
+  if (t.rank < (slice ? 3 : 1) || t.rank > 5)
+    return slice ? "rank outside 3..5" : "rank outside 1..5";
+  const u32 multiple = std::max(slice, 16u);
+  if (Address(t.base) % multiple)
+    return "base not aligned to 16 bytes, or to a slice of 32";
+  if (slice == 32 && t.swizzle != CU_TENSOR_MAP_SWIZZLE_32B)
+    return "slices of 32 bytes without their swizzle";
   for (u32 i = 0; i < t.rank; ++i) {
     if (t.dims[i] < 1 || t.dims[i] > 1ull << 32)
       return "dimension outside 1..2^32";
     m.dims[i] = u32(std::min<u64>(t.dims[i], 0xffffffff));
-    if (i && (t.strides[i - 1] % 16 || t.strides[i - 1] >= 1ull << 40))
-      return "stride not a multiple of 16 bytes below 2^40";
+    if (i && (t.strides[i - 1] % multiple || t.strides[i - 1] >= 1ull << 40))
+      return "stride not a multiple of 16 bytes, or of a slice, below 2^40";
     if (i)
       m.strides[i - 1] = t.strides[i - 1];
   }
   m.base = Address(t.base), m.magic = kTensorMapMagic, m.rank = u8(t.rank), m.type = u8(t.type);
-  m.element_bytes = u8(kBytes[t.type]), m.swizzle = u8(t.swizzle), m.nan_fill = u8(t.fill);
+  m.element_bytes = u8(slice ? slice : u32(kBytes[t.type])), m.swizzle = u8(t.swizzle),
+  m.nan_fill = u8(t.fill);
   return nullptr;
 }
 const char *fill_in_box(TensorMap &m, u32 i, u32 size, u32 most) {
@@ -236,9 +244,14 @@ const char *fill_in_box(TensorMap &m, u32 i, u32 size, u32 most) {
   const u32 bytes = size * m.element_bytes;
   if (i == 0 && bytes % 16)
     return "inner box not a multiple of 16 bytes";
-  if (i == 0 && m.swizzle && bytes > 16u << m.swizzle)
+  if (i == 0 && m.element_bytes < 16 && m.swizzle && bytes > 16u << m.swizzle)
     return "inner box wider than the swizzle";
   return nullptr;
+}
+/// Steps between elements. The innermost dimension has none, unless it counts slices.
+const char *fill_in_step(TensorMap &m, u32 i, u32 step) {
+  m.step[i] = u8(i == 0 && m.element_bytes < 16 ? 1 : step);
+  return step < 1 || step > 8 ? "element stride outside 1..8" : nullptr;
 }
 CUresult finish(CUtensorMap *map, const TensorMap &m, const char *why) {
   if (why) {
@@ -253,14 +266,14 @@ CUresult finish(CUtensorMap *map, const TensorMap &m, const char *why) {
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
                                 void *base, const cuuint64_t *dims, const cuuint64_t *strides,
                                 const cuuint32_t *box, const cuuint32_t *element_strides,
-                                CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
   TensorMap m{};
-  const char *why = fill_in(m, {type, rank, base, dims, strides, swizzle, fill});
+  const char *why = fill_in(m, {type, rank, base, dims, strides, interleave, swizzle, fill});
   for (u32 i = 0; i < rank && !why; ++i) {
     why = fill_in_box(m, i, box[i], 256);
-    if (!why && element_strides[i] != 1)
-      why = "element strides are not emulated";
+    if (!why)
+      why = fill_in_step(m, i, element_strides[i]);
   }
   return finish(map, m, why);
 }
@@ -268,11 +281,12 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
                                  void *base, const cuuint64_t *dims, const cuuint64_t *strides,
                                  const int *lower, const int *upper, cuuint32_t channels,
                                  cuuint32_t pixels, const cuuint32_t *element_strides,
-                                 CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                  CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
   TensorMap m{};
-  const char *why =
-      rank < 3 ? "rank outside 3..5" : fill_in(m, {type, rank, base, dims, strides, swizzle, fill});
+  const char *why = rank < 3
+                        ? "rank outside 3..5"
+                        : fill_in(m, {type, rank, base, dims, strides, interleave, swizzle, fill});
   if (!why)
     why = fill_in_box(m, 0, channels, 256);
   if (!why)
@@ -281,9 +295,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
   const int most = rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4;
   m.im2col = 1;
   for (u32 i = 0; i < rank && !why; ++i) {
-    if (element_strides[i] < 1 || element_strides[i] > 8)
-      why = "element stride outside 1..8";
-    m.step[i] = u8(element_strides[i]);
+    why = fill_in_step(m, i, element_strides[i]);
     if (i + 2 >= rank)
       continue;
     if (lower[i] < -most || lower[i] >= most || upper[i] < -most || upper[i] >= most)

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "elements.h"
+#include "sparse.h"
 #include "tensor_map.h"
 
 namespace emu {
@@ -29,23 +29,34 @@ struct Operand { // shared-memory matrix operand, decoded
     return swizzled(start + o, swizzle);
   }
 };
-static Operand decode(u64 desc, bool mn_major, Block *b, const char *which, u32 pc) {
+struct Reading { // what an operand is to be read as
+  bool mn_major;
+  int bytes; // along k
+  const char *which;
+};
+static Operand decode(u64 desc, const Reading &reading, Block *b, u32 pc) {
   static constexpr int kSwizzle[4] = {0, 3, 2, 1};
   Operand o;
   const u32 low = u32(desc & 0x3fff) << 4, base_offset = u32(desc >> 49 & 7);
   o.start = b->base() + low;
   o.lbo = (desc >> 16 & 0x3fff) << 4, o.sbo = (desc >> 32 & 0x3fff) << 4;
   o.swizzle = kSwizzle[desc >> 62];
-  o.mn_major = mn_major;
+  o.mn_major = reading.mn_major;
   if (o.swizzle) {
     const u32 row = u32(16) << o.swizzle, phase = low / row % 8;
     if ((low & ((16u << o.swizzle) * 8 - 1)) >= row && base_offset != phase)
       report(
           "descriptor",
           format("%s starts %u rows into its %u-byte swizzle atom, but the base offset says %u: ",
-                 which, phase, row, base_offset) +
+                 reading.which, phase, row, base_offset) +
               where(pc),
           pc);
+    if (!reading.mn_major && low % row + u32(reading.bytes) > row)
+      report("descriptor",
+             format("%s has %d bytes along k, %u bytes into its swizzle's rows of %u: ",
+                    reading.which, reading.bytes, low % row, row) +
+                 where(pc),
+             pc);
   }
   return o;
 }
@@ -114,24 +125,50 @@ EMU_CLONES static void multiply(u32 *d, const u32 *a, const u32 *b, int n, int k
   multiply_by(d, a, b, n, k); // wraps
 }
 
+/// A as it is stored, from registers or shared memory: out[k][64], of a sparse one what it keeps.
+template <class T> static void fetch_left(Block *b, const Actor &actor, const WgmmaOp &op, T *out) {
+  const WgmmaShape &s = op.shape;
+  if (!op.from_registers) {
+    const int k = s.sparse ? s.k / 2 : s.k;
+    const Operand a = decode(op.desc_a, {s.trans_a, k * bits_of(s.a) / 8, "wgmma's A"}, b, op.pc);
+    return Fetch<T>{a, actor, s.a, op.pc}.run(k, 64, out);
+  }
+  // Register i of a thread: row t / 4 of its warp's 16 (+ 8 if i is odd), neighbours along k.
+  const int together = 32 / bits_of(s.a);
+  for (int t = 0; t < 128; ++t)
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < together; ++j)
+        out[((i / 2 * 4 + t % 4) * together + j) * 64 + t / 32 * 16 + t % 32 / 4 + i % 2 * 8] =
+            element<T>(op.a[t] + i, j, s.a);
+}
+static Kept kept_of(const WgmmaOp &op, int warp) {
+  Kept kept{op.shape.a, op.shape.selector, {}};
+  std::copy(op.metadata + warp * 32, op.metadata + warp * 32 + 32, kept.words);
+  return kept;
+}
+/// As `multiply`, of what A keeps: the hardware does not look at the rest of B, which may be no
+/// numbers.
+template <class T> static void multiply_kept(const WgmmaOp &op, T *d, const T *a, const T *b) {
+  const int n = op.shape.n;
+  for (int m = 0; m < 64; ++m) {
+    const Kept kept = kept_of(op, m / 16);
+    for (int i = 0; i < kept.count(); ++i) {
+      const T x = a[i * 64 + m];
+      const T *row = b + kept.place(m % 16, i) * n;
+      for (int j = 0; j < n; ++j)
+        d[m * n + j] += x * row[j];
+    }
+  }
+}
+
 /// Sums in T: float, or unsigned for integers.
 template <class T> static void run_as(Block *b, Warpgroup &w, WgmmaOp &op) {
-  static T A[32 * 64], B[32 * 256], D[64 * 256];
+  static T A[32 * 64], B[64 * 256], D[64 * 256];
   const WgmmaShape &s = op.shape;
   const Actor actor = agent(epoch(running->id, w.slot, op.group + 1), op.start, "wgmma");
-  if (op.from_registers) {
-    // Register i of a thread: row t / 4 of its warp's 16 (+ 8 if i is odd), neighbours along k.
-    const int together = 32 / bits_of(s.a);
-    for (int t = 0; t < 128; ++t)
-      for (int i = 0; i < 4; ++i)
-        for (int j = 0; j < together; ++j)
-          A[((i / 2 * 4 + t % 4) * together + j) * 64 + t / 32 * 16 + t % 32 / 4 + i % 2 * 8] =
-              element<T>(op.a[t] + i, j, s.a);
-  } else {
-    const Operand a = decode(op.desc_a, s.trans_a, b, "wgmma's A", op.pc);
-    Fetch<T>{a, actor, s.a, op.pc}.run(s.k, 64, A);
-  }
-  const Operand right = decode(op.desc_b, s.trans_b, b, "wgmma's B", op.pc);
+  fetch_left(b, actor, op, A);
+  const Operand right =
+      decode(op.desc_b, {s.trans_b, s.k * bits_of(s.b) / 8, "wgmma's B"}, b, op.pc);
   Fetch<T>{right, actor, s.b, op.pc}.run(s.k, s.n, B);
   // Sum i of a thread: row t / 4 of its warp's 16 (+ 8), 8 columns from i / 4 * 8 on.
   const auto place = [&](int t, int i) {
@@ -148,7 +185,10 @@ template <class T> static void run_as(Block *b, Warpgroup &w, WgmmaOp &op) {
       else
         sum = static_cast<T *>(op.d[t])[i];
     }
-  multiply(D, A, B, s.n, s.k);
+  if (s.sparse)
+    multiply_kept(op, D, A, B);
+  else
+    multiply(D, A, B, s.n, s.k);
   for (int t = 0; t < 128; ++t)
     for (int i = 0; i < s.n / 2; ++i)
       if (half)
@@ -267,13 +307,16 @@ void wgmma(const WgmmaShape &shape, void *d, u64 desc_a, const u32 *a, u64 desc_
     take_off(t, a, 16, pc, "A registers");
   const int lane = t->linear % 128;
   w.gathering->d[lane] = d, w.gathering->a[lane] = a, w.threads[lane] = t;
+  w.gathering->metadata[lane] = shape.metadata;
   if (++w.arrived < 128) {
     park(pc, "wgmma in warpgroup %d (%d of 128 threads there)", t->warp / 4, w.arrived);
     return;
   }
   auto op = std::move(w.gathering);
   count(Counter::products, pc);
-  count(Counter::multiply_adds, pc, u64(64) * u64(shape.n) * u64(shape.k));
+  count(Counter::multiply_adds, pc, u64(64) * u64(shape.n) * u64(shape.k) / (shape.sparse ? 2 : 1));
+  for (int k = 0; k < 4 && shape.sparse; ++k)
+    check_kept(kept_of(*op, k), "sparse wgmma", 16 * k, pc);
   if (settings.checks) // a warp's instruction knows what any of its lanes knows; the product, what
                        // all four warps know
     for (int k = 0; k < 4; ++k) {

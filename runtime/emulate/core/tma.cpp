@@ -1,6 +1,7 @@
 // Tensor-map copies in both directions, and plain bulk copies.
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "engine.h"
 #include "tensor_map.h"
@@ -43,6 +44,7 @@ static TensorMap open_map(const void *p, const Box &box, u32 pc) {
 }
 void tma_prefetch(const void *map, Site s) { open_map(map, site_pc(s)); }
 
+constexpr size_t kLineBytes = 256 * 32;
 /// Where a copy begins; kept until it is done.
 struct Origin {
   std::array<int, 5> at{}, offset{};
@@ -57,17 +59,24 @@ struct Line {
   u64 offset, address, skip, bytes;
 };
 
-/// The innermost line at coordinates `c` of dimensions 1 and up.
-static Line line_at(const TensorMap &m, u64 number, int first, const int64_t *c) {
+/// How many elements of a box lie together, and how many there are along a dimension.
+static u32 together(const TensorMap &m) { return !m.im2col && m.step[0] > 1 ? 1 : m.box[0]; }
+static u32 count_along(const TensorMap &m, int d) {
+  return (m.box[d] + m.step[d] - 1u) / m.step[d];
+}
+
+/// Line `number` of a box: `together` elements from coordinates `c` on.
+static Line line_at(const TensorMap &m, u64 number, const int64_t *c) {
   bool in = true;
   u64 address = m.base;
   for (int d = 1; d < m.rank; ++d) {
     in = in && c[d] >= 0 && c[d] < int64_t(m.dims[d]);
     address += u64(c[d]) * m.strides[d - 1];
   }
-  const int64_t from = std::max<int64_t>(0, -int64_t(first)),
-                to = std::min<int64_t>(m.box[0], int64_t(m.dims[0]) - first);
-  return {number * m.box[0] * m.element_bytes, address + u64((first + from) * m.element_bytes),
+  const u32 width = together(m);
+  const int64_t from = std::max<int64_t>(0, -c[0]),
+                to = std::min<int64_t>(width, int64_t(m.dims[0]) - c[0]);
+  return {number * width * m.element_bytes, address + u64((c[0] + from) * m.element_bytes),
           u64(from) * m.element_bytes,
           in ? u64(std::max<int64_t>(0, to - from)) * m.element_bytes : 0};
 }
@@ -80,7 +89,8 @@ template <class F> static void for_pixels(const TensorMap &m, const Origin &o, F
   for (u64 pixel = 0; pixel < m.box[1]; ++pixel) {
     for (int d = 1; d < m.rank; ++d)
       c[d] = base[d] + (d < m.rank - 1 ? o.offset[size_t(d - 1)] : 0);
-    use(line_at(m, pixel, o.at[0], c));
+    c[0] = base[0];
+    use(line_at(m, pixel, c));
     for (int d = 1; d < m.rank; ++d) {
       base[d] += m.step[d];
       if (d == m.rank - 1 || base[d] <= int64_t(m.dims[d]) - 1 + m.upper[d - 1])
@@ -93,21 +103,25 @@ template <class F> static void for_lines(const TensorMap &m, const Origin &o, F 
   if (m.im2col)
     return for_pixels(m, o, use);
   int64_t c[5];
+  u32 at[5] = {};
   for (int d = 0; d < m.rank; ++d)
     c[d] = o.at[size_t(d)];
   for (u64 n = 0;; ++n) {
-    use(line_at(m, n, o.at[0], c));
-    int d = 1;
-    for (; d < m.rank && ++c[d] == o.at[size_t(d)] + m.box[d]; ++d)
-      c[d] = o.at[size_t(d)];
+    use(line_at(m, n, c));
+    int d = together(m) == 1 ? 0 : 1;
+    for (; d < m.rank && ++at[d] == count_along(m, d); ++d)
+      at[d] = 0, c[d] = o.at[size_t(d)];
     if (d >= m.rank)
       return;
+    c[d] += m.step[d];
   }
 }
 static u64 box_bytes(const TensorMap &m) {
+  if (m.im2col)
+    return u64(m.element_bytes) * m.box[0] * m.box[1];
   u64 n = m.element_bytes;
-  for (int d = 0; d < (m.im2col ? 2 : m.rank); ++d)
-    n *= m.box[d];
+  for (int d = 0; d < m.rank; ++d)
+    n *= count_along(m, d);
   return n;
 }
 static void check_tile(const TensorMap &m, u32 shared, const char *what, u32 pc) {
@@ -127,8 +141,8 @@ static void check_tile(const TensorMap &m, u32 shared, const char *what, u32 pc)
 }
 
 static void load_line(const TensorMap &m, const Line &line, Address to, const Actor &a, u32 pc) {
-  const u64 width = u64(m.box[0]) * m.element_bytes;
-  u8 buffer[4096] = {};
+  const u64 width = u64(together(m)) * m.element_bytes;
+  u8 buffer[kLineBytes] = {};
   if (m.nan_fill)
     for (u64 i = 0; i + 1 < width; i += 2)
       buffer[i] = 0xff, buffer[i + 1] = 0x7f;
@@ -194,55 +208,93 @@ void tma_load(u32 dst, const void *map, u32 bar, const Box &box, Site s) {
   }
 }
 
-template <class T> static void add_as(void *to, const void *more, u64 bytes) {
+/// One element: what was there, and what comes.
+template <class T> static T reduced(Reduction how, T a, T b) {
+  switch (how) {
+  case Reduction::add:
+    return T(a + b);
+  case Reduction::min:
+    return std::min(a, b);
+  case Reduction::max:
+    return std::max(a, b);
+  case Reduction::inc:
+    return a >= b ? T(0) : T(a + 1);
+  case Reduction::dec:
+    return a == T(0) || a > b ? b : T(a - 1);
+  default:
+    break;
+  }
+  if constexpr (std::is_integral_v<T>)
+    return how == Reduction::bit_and ? T(a & b) : how == Reduction::bit_or ? T(a | b) : T(a ^ b);
+  return b;
+}
+template <class T> static void reduce_as(Reduction how, void *to, const void *more, u64 bytes) {
   for (u64 i = 0; i < bytes; i += sizeof(T)) {
     T a, b;
     std::memcpy(&a, static_cast<u8 *>(to) + i, sizeof(T));
     std::memcpy(&b, static_cast<const u8 *>(more) + i, sizeof(T));
-    a = T(a + b);
+    a = reduced(how, a, b);
     std::memcpy(static_cast<u8 *>(to) + i, &a, sizeof(T));
   }
 }
-static void add_halves(void *to, const void *more, u64 bytes, bool bf16) {
+static void reduce_halves(Reduction how, void *to, const void *more, u64 bytes, bool bf16) {
   const float *value = table(bf16);
   for (u64 i = 0; i < bytes; i += 2) {
     u16 a, b;
     std::memcpy(&a, static_cast<u8 *>(to) + i, 2);
     std::memcpy(&b, static_cast<const u8 *>(more) + i, 2);
-    const float sum = value[a] + value[b];
-    a = bf16 ? float_to_bf16(sum) : float_to_half(sum);
+    const float result = reduced(how, value[a], value[b]);
+    a = bf16 ? float_to_bf16(result) : float_to_half(result);
     std::memcpy(static_cast<u8 *>(to) + i, &a, 2);
   }
 }
-/// Adds elements of a CUtensorMapDataType; false if the hardware has no such addition.
-static bool add_elements(int type, void *to, const void *more, u64 bytes) {
+/// Whether the hardware has this reduction for a CUtensorMapDataType (PTX manual,
+/// cp.reduce.async.bulk).
+static bool can_reduce(Reduction how, int type) {
+  const bool whole = type >= 2 && type <= 5, half = type == 6 || type == 9;
+  switch (how) {
+  case Reduction::add:
+    return (whole && type != 5) || half || type == 7 || type == 8;
+  case Reduction::min:
+  case Reduction::max:
+    return whole || half;
+  case Reduction::inc:
+  case Reduction::dec:
+    return type == 2;
+  default:
+    return whole;
+  }
+}
+static void reduce_elements(Reduction how, int type, void *to, const void *more, u64 bytes) {
   switch (type) {
   case 2:
+    return reduce_as<u32>(how, to, more, bytes);
   case 3:
-    return add_as<u32>(to, more, bytes), true;
+    return reduce_as<int32_t>(how, to, more, bytes);
   case 4:
+    return reduce_as<u64>(how, to, more, bytes);
   case 5:
-    return add_as<u64>(to, more, bytes), true;
-  case 6:
-  case 9:
-    return add_halves(to, more, bytes, type == 9), true;
+    return reduce_as<int64_t>(how, to, more, bytes);
   case 7:
-    return add_as<float>(to, more, bytes), true;
+    return reduce_as<float>(how, to, more, bytes);
   case 8:
-    return add_as<double>(to, more, bytes), true;
+    return reduce_as<double>(how, to, more, bytes);
   default:
-    return false;
+    return reduce_halves(how, to, more, bytes, type == 9);
   }
 }
 
-void tma_store(const void *map, u32 src, const Box &box, bool add, Site s) {
+void tma_store(const void *map, u32 src, const Box &box, Reduction how, Site s) {
   Thread *t = current;
   const u32 pc = site_pc(s);
   const TensorMap m = open_map(map, box, pc);
-  const char *what = add ? "a TMA reduction" : "a TMA store";
-  check_tile(m, src, add ? "TMA reduction" : "TMA store", pc);
-  if (add && !add_elements(m.type, nullptr, nullptr, 0))
-    report("tensor-map", "elements of this type cannot be added: " + where(pc), pc);
+  const bool reduces = how != Reduction::none;
+  const char *what = reduces ? "a TMA reduction" : "a TMA store";
+  check_tile(m, src, reduces ? "TMA reduction" : "TMA store", pc);
+  if (reduces && !can_reduce(how, m.type)) {
+    report("tensor-map", "elements of this type cannot be reduced so: " + where(pc), pc);
+    abandon();
+  }
   const Origin origin(box);
   open_bulk(t);
   auto start = std::make_shared<Clocks>(t->c);
@@ -256,7 +308,7 @@ void tma_store(const void *map, u32 src, const Box &box, bool add, Site s) {
           if (!line.bytes)
             return;
           const u64 end = line.skip + line.bytes;
-          u8 buffer[4096];
+          u8 buffer[kLineBytes];
           for (u64 i = line.skip & ~u64(15); i < end; i += 16) {
             const Address unit = swizzled(from + line.offset + i, m.swizzle);
             const u64 lo = std::max(i, line.skip), hi = std::min(i + 16, end);
@@ -264,13 +316,13 @@ void tma_store(const void *map, u32 src, const Box &box, bool add, Site s) {
             if (device_address(unit))
               std::memcpy(buffer + i, reinterpret_cast<void *>(unit), 16);
           }
-          add ? access_reduction(w, line.address, line.bytes, pc)
-              : access(w, line.address, line.bytes, true, pc);
+          reduces ? access_reduction(w, line.address, line.bytes, pc)
+                  : access(w, line.address, line.bytes, true, pc);
           if (!device_address(line.address))
             return;
           void *to = reinterpret_cast<void *>(line.address);
-          if (add)
-            add_elements(m.type, to, buffer + line.skip, line.bytes);
+          if (reduces)
+            reduce_elements(how, m.type, to, buffer + line.skip, line.bytes);
           else
             std::memcpy(to, buffer + line.skip, line.bytes);
         });

@@ -8,6 +8,9 @@ struct cache_hint {
 TLC_DEVICE cache_hint evict_first() { return {1}; }
 TLC_DEVICE cache_hint evict_last() { return {2}; }
 
+// In the order of emu::Reduction, behind none and add.
+enum class tma_operation { min = 2, max, inc, dec, bit_and, bit_or, bit_xor };
+
 // One definition for each rank: coordinates as parameters, their names, offsets of im2col.
 #define EMU_BOXES(rank, parameters, names)                                                         \
   TLC_DEVICE void tma_load_##rank##d(void *to, const CUtensorMap *map, uint64_t *barrier,          \
@@ -34,7 +37,7 @@ TLC_DEVICE cache_hint evict_last() { return {2}; }
   TLC_DEVICE void tma_store_##rank##d(const CUtensorMap *map, const void *from,                    \
                                       EMU_LIST parameters TLC_AT) {                                \
     const int at[] = {EMU_LIST names};                                                             \
-    ::emu::tma_store(map, shared_address(from), {rank, at}, false TLC_HERE);                       \
+    ::emu::tma_store(map, shared_address(from), {rank, at}, ::emu::Reduction::none TLC_HERE);      \
   }                                                                                                \
   TLC_DEVICE void tma_store_##rank##d(const CUtensorMap *map, const void *from,                    \
                                       EMU_LIST parameters, cache_hint TLC_AT) {                    \
@@ -43,7 +46,14 @@ TLC_DEVICE cache_hint evict_last() { return {2}; }
   TLC_DEVICE void tma_reduce_add_##rank##d(const CUtensorMap *map, const void *from,               \
                                            EMU_LIST parameters TLC_AT) {                           \
     const int at[] = {EMU_LIST names};                                                             \
-    ::emu::tma_store(map, shared_address(from), {rank, at}, true TLC_HERE);                        \
+    ::emu::tma_store(map, shared_address(from), {rank, at}, ::emu::Reduction::add TLC_HERE);       \
+  }                                                                                                \
+  template <tma_operation Operation>                                                               \
+  TLC_DEVICE void tma_reduce_##rank##d(const CUtensorMap *map, const void *from,                   \
+                                       EMU_LIST parameters TLC_AT) {                               \
+    const int at[] = {EMU_LIST names};                                                             \
+    ::emu::tma_store(map, shared_address(from), {rank, at},                                        \
+                     static_cast<::emu::Reduction>(Operation) TLC_HERE);                           \
   }
 #define EMU_PIXELS(rank, parameters, names, moves, offsets)                                        \
   TLC_DEVICE void tma_load_im2col_##rank##d(void *to, const CUtensorMap *map, uint64_t *barrier,   \

@@ -286,8 +286,9 @@ cudaError_t emu_launch(const cudaLaunchConfig_t *c, const void *kernel,
 template <class... P, class... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...), A &&...args) {
   const std::tuple<std::decay_t<P>...> kept(std::forward<A>(args)...);
-  return emu_launch(c, reinterpret_cast<const void *>(kernel),
-                    [&] { std::apply([&](const auto &...a) { kernel(a...); }, kept); });
+  return emu_launch(c, reinterpret_cast<const void *>(kernel), [&] {
+    std::apply([&](const auto &...a) { emu::call_kernel(kernel, a...); }, kept);
+  });
 }
 enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess };
 enum { cudaEnableDefault = 0 };

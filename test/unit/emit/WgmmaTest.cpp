@@ -44,9 +44,12 @@ std::string productKernels(RuntimeUse &use) {
   for (const char *base :
        {"8k16_f16_f16_f32", "72k16_f16_f16_f16", "256k16_bf16_bf16_f32", "192k8_tf32_tf32_f32",
         "128k32_e4m3_e4m3_f32", "136k32_e4m3_e5m2_f16", "64k32_e5m2_e4m3_f32", "24k32_s8_s8_s32",
-        "224k32_u8_u8_s32", "96k32_s8_u8_s32", "16k32_u8_s8_s32"})
+        "224k32_u8_u8_s32", "96k32_s8_u8_s32", "16k32_u8_s8_s32", "64k32_f16_f16_f32",
+        "16k16_tf32_tf32_f32", "32k64_e4m3_e5m2_f32", "48k64_u8_s8_s32"})
     for (bool registers : {false, true}) {
-      std::string name = std::string("wgmma_m64n") + base + (registers ? "_rs" : "_ss");
+      std::string shapeName = std::string("m64n") + base + (registers ? "_rs" : "_ss");
+      bool sparse = !wgmmaShape("wgmma_" + shapeName);
+      std::string name = (sparse ? "wgmma_sp_" : "wgmma_") + shapeName;
       auto shape = wgmmaShape(name);
       REQUIRE(shape);
       use.use(name);
@@ -54,7 +57,11 @@ std::string productKernels(RuntimeUse &use) {
                             : shape->sum == "f16" ? "__half"
                                                   : "int32_t";
       std::string elements = std::to_string(shape->n / 2);
-      std::string which = !shape->transposable() ? "" : registers ? "<1>" : "<0, 1>";
+      std::string known = shape->selectable() ? "1" : "";
+      if (shape->transposable())
+        known += std::string(known.empty() ? "" : ", ") + (registers ? "1" : "0, 1");
+      std::string which = (known.empty() ? "" : "<" + known + ">") + "(d, a, b, " +
+                          (sparse ? "in[threadIdx.x], " : "");
       // Sums in registers from the first product to the end: ptxas says so if it cannot keep them
       // there.
       kernels +=
@@ -65,8 +72,8 @@ std::string productKernels(RuntimeUse &use) {
                      : "  const uint64_t a = tlc::wgmma_descriptor(tile, 16, 1024, 128);\n") +
           "  const uint64_t b = tlc::wgmma_descriptor(tile, 16, 1024, 128);\n"
           "  tlc::wgmma_fence();\n  tlc::" +
-          name + which + "(d, a, b, false);\n  tlc::" + name + which +
-          "(d, a, b, true);\n  tlc::wgmma_commit();\n  tlc::wgmma_wait<0>();\n"
+          name + which + "false);\n  tlc::" + name + which +
+          "true);\n  tlc::wgmma_commit();\n  tlc::wgmma_wait<0>();\n"
           "  tlc::wgmma_pin<" +
           elements + ">(d);\n  for (int i = 0; i < " + elements + "; ++i)\n    out[threadIdx.x * " +
           elements + " + i] = d[i];\n}\n";
@@ -91,25 +98,31 @@ TEST_CASE("names of warpgroup products say their shape") {
   CHECK(shape->sums() == 64);
   CHECK(wgmmaShape("wgmma_m64n8k16_f16_f16_f16_ss")->sums() == 2);
   CHECK_FALSE(wgmmaShape("wgmma_m64n8k16_f16_f16_f16_ss")->registers);
+  CHECK_FALSE(shape->sparse);
+  CHECK(wgmmaShape("wgmma_sp_m64n8k32_f16_f16_f16_ss")->sparse);
 }
 
 TEST_CASE("products that sm_90a has, and some that it has not") {
   const RuntimeLibrary &cuda = RuntimeLibrary::of(Family::Cuda);
-  for (const char *name : {"wgmma_m64n8k16_f16_f16_f32_ss", "wgmma_m64n256k16_bf16_bf16_f32_rs",
-                           "wgmma_m64n24k8_tf32_tf32_f32_ss", "wgmma_m64n40k32_e4m3_e5m2_f32_ss",
-                           "wgmma_m64n40k32_e5m2_e4m3_f16_rs", "wgmma_m64n24k32_s8_u8_s32_ss",
-                           "wgmma_m64n240k32_u8_s8_s32_rs"}) {
+  for (const char *name :
+       {"wgmma_m64n8k16_f16_f16_f32_ss", "wgmma_m64n256k16_bf16_bf16_f32_rs",
+        "wgmma_m64n24k8_tf32_tf32_f32_ss", "wgmma_m64n40k32_e4m3_e5m2_f32_ss",
+        "wgmma_m64n40k32_e5m2_e4m3_f16_rs", "wgmma_m64n24k32_s8_u8_s32_ss",
+        "wgmma_m64n240k32_u8_s8_s32_rs", "wgmma_sp_m64n8k32_f16_f16_f32_ss",
+        "wgmma_sp_m64n24k16_tf32_tf32_f32_rs", "wgmma_sp_m64n240k64_u8_s8_s32_rs"}) {
     INFO(name);
     CHECK(cuda.has(name));
     CHECK_FALSE(RuntimeLibrary::of(Family::Cpu).has(name));
   }
-  for (const char *name : {"wgmma_m64n12k16_f16_f16_f32_ss", "wgmma_m64n264k16_f16_f16_f32_ss",
-                           "wgmma_m64n0k16_f16_f16_f32_ss", "wgmma_m64n08k16_f16_f16_f32_ss",
-                           "wgmma_m64n8k8_f16_f16_f32_ss", "wgmma_m64n8k16_f16_bf16_f32_ss",
-                           "wgmma_m64n8k16_bf16_bf16_f16_ss", "wgmma_m64n8k16_f16_f16_f32",
-                           "wgmma_m64n8k16_f16_f16_f32_sr", "wgmma_m64n40k32_s8_s8_s32_ss",
-                           "wgmma_m64n8k32_s8_s8_f32_ss", "wgmma_m64n8k16_f16_f16_f32_ss_",
-                           "wgmma_m64n8k32_e4m3_s8_f32_ss", "wgmma_m64n"}) {
+  for (const char *name :
+       {"wgmma_m64n12k16_f16_f16_f32_ss", "wgmma_m64n264k16_f16_f16_f32_ss",
+        "wgmma_m64n0k16_f16_f16_f32_ss", "wgmma_m64n08k16_f16_f16_f32_ss",
+        "wgmma_m64n8k8_f16_f16_f32_ss", "wgmma_m64n8k16_f16_bf16_f32_ss",
+        "wgmma_m64n8k16_bf16_bf16_f16_ss", "wgmma_m64n8k16_f16_f16_f32",
+        "wgmma_m64n8k16_f16_f16_f32_sr", "wgmma_m64n40k32_s8_s8_s32_ss",
+        "wgmma_m64n8k32_s8_s8_f32_ss", "wgmma_m64n8k16_f16_f16_f32_ss_",
+        "wgmma_m64n8k32_e4m3_s8_f32_ss", "wgmma_m64n", "wgmma_sp_m64n8k16_f16_f16_f32_ss",
+        "wgmma_sp_m64n8k17_tf32_tf32_f32_ss", "wgmma_sp_m64n40k64_s8_s8_s32_ss"}) {
     INFO(name);
     CHECK_FALSE(cuda.has(name));
   }
@@ -129,6 +142,12 @@ TEST_CASE("a product's function") {
   CHECK(text.find("{%8, %9, %10, %11}, %12, add, 1, 1, %14;") != text.npos);
   CHECK(wgmmaText("wgmma_m64n8k32_s8_s8_s32_ss", *wgmmaShape("wgmma_m64n8k32_s8_s8_s32_ss"))
             .find("%4, %5, add;") != text.npos);
+  CHECK(wgmmaText("wgmma_sp_m64n8k64_s8_s8_s32_ss", *wgmmaShape("wgmma_sp_m64n8k64_s8_s8_s32_ss"))
+            .find("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8") != text.npos);
+  text = wgmmaText("wgmma_sp_m64n8k32_f16_f16_f32_ss",
+                   *wgmmaShape("wgmma_sp_m64n8k32_f16_f16_f32_ss"));
+  CHECK(text.find("template <int Selector, int TransA, int TransB>\n") != text.npos);
+  CHECK(text.find("%4, %5, %6, %7, add, 1, 1, %9, %10;") != text.npos);
   for (const char *name :
        {"wgmma_m64n256k16_f16_f16_f32_ss", "wgmma_m64n256k32_e4m3_e4m3_f16_rs"}) {
     std::string all = wgmmaText(name, *wgmmaShape(name));
@@ -198,18 +217,21 @@ TEST_CASE("the emulator has every product that the compiler writes") {
   unsigned count = 0;
   for (const Types &types : all)
     for (int n = 8; n <= 256; n += 8)
-      for (const char *way : {"ss", "rs"}) {
-        std::string name = "wgmma_m64n" + std::to_string(n) + "k" + std::to_string(types.k) + "_" +
-                           types.operands + "_" + types.sum + "_" + way;
+      for (const char *way : {"ss", "rs", "sp_ss", "sp_rs"}) {
+        bool sparse = way[1] == 'p';
+        std::string name = std::string(sparse ? "wgmma_sp_m64n" : "wgmma_m64n") +
+                           std::to_string(n) + "k" + std::to_string(types.k * (sparse ? 2 : 1)) +
+                           "_" + types.operands + "_" + types.sum + "_" + (way + (sparse ? 3 : 0));
         auto shape = wgmmaShape(name);
-        if (shape)
-          text += "auto *const p" + std::to_string(count++) + " = &tlc::" + name +
-                  (!shape->transposable() ? ""
-                   : shape->registers     ? "<1>"
-                                          : "<0, 1>") +
-                  ";\n";
+        if (!shape)
+          continue;
+        std::string known = shape->selectable() ? "1" : "";
+        if (shape->transposable())
+          known += std::string(known.empty() ? "" : ", ") + (shape->registers ? "1" : "0, 1");
+        text += "auto *const p" + std::to_string(count++) + " = &tlc::" + name +
+                (known.empty() ? "" : "<" + known + ">") + ";\n";
       }
-  CHECK(count == 2 * (32 * 12 + 18 * 4));
+  CHECK(count == 4 * (32 * 12 + 18 * 4));
   CHECK(emulated(freshFolder("products"), text) == "");
 }
 
@@ -228,7 +250,7 @@ namespace {
 #include "tlc/cuda/cluster.cuh"
 #include "tlc/cuda/mbarrier.cuh"
 #include "tlc/cuda/tensor_map.cuh"
-#include "tlc/cuda/tma.cuh"
+#include "tlc/cuda/tma_reduce.cuh"
 #endif
 using namespace tlc;
 __global__ void all(const __grid_constant__ CUtensorMap map, float *global) {
@@ -276,6 +298,10 @@ __global__ void all(const __grid_constant__ CUtensorMap map, float *global) {
   tma_reduce_add_4d(&map, s, 0, 1, 2, 3);
   tma_store_5d(&map, s, 0, 1, 2, 3, 4), tma_store_5d(&map, s, 0, 1, 2, 3, 4, last);
   tma_reduce_add_5d(&map, s, 0, 1, 2, 3, 4);
+  tma_reduce_1d<tma_operation::min>(&map, s, 0), tma_reduce_2d<tma_operation::inc>(&map, s, 0, 1);
+  tma_reduce_3d<tma_operation::max>(&map, s, 0, 1, 2), tma_reduce_4d<tma_operation::bit_and>(&map, s, 0, 1, 2, 3);
+  tma_reduce_5d<tma_operation::bit_xor>(&map, s, 0, 1, 2, 3, 4), tma_reduce_1d<tma_operation::dec>(&map, s, 0);
+  tma_reduce_1d<tma_operation::bit_or>(&map, s, 0);
   tma_store_commit();
   tma_store_wait_read<1>();
   tma_store_wait<0>();

@@ -77,7 +77,9 @@ struct Box {
   int blocks = -1;
 };
 void tma_load(uint32_t dst, const void *map, uint32_t bar, const Box &box, Site s);
-void tma_store(const void *map, uint32_t src, const Box &box, bool add, Site s);
+/// What a store does with the elements that are there.
+enum class Reduction { none, add, min, max, inc, dec, bit_and, bit_or, bit_xor };
+void tma_store(const void *map, uint32_t src, const Box &box, Reduction how, Site s);
 void tma_prefetch(const void *map, Site s);
 void bulk_load(uint32_t dst, const void *src, uint32_t bytes, uint32_t bar, Site s);
 void bulk_store(void *dst, uint32_t src, uint32_t bytes, Site s);
@@ -121,6 +123,9 @@ struct WgmmaShape {
   int n, k;
   Element a, b, c;
   bool trans_a = false, trans_b = false;
+  bool sparse = false;   // k counts the zeros of A, too; which elements it keeps:
+  int selector = 0;      // the lanes whose metadata is looked at
+  uint32_t metadata = 0; // of this lane
 };
 void wgmma(const WgmmaShape &shape, void *d, uint64_t desc_a, const uint32_t *a, uint64_t desc_b,
            bool accumulate, Site s);
@@ -167,6 +172,17 @@ void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order o, S
 void atomic_end(const void *p, size_t bytes, bool write, Order o, Scope sc);
 void fence(Scope sc);
 void mark_written(const void *p, size_t bytes); // a variable that unwatched code has set
+/// The caller passes so many bytes of its kernel's parameters in memory, just below its frame.
+void pass_parameters(size_t bytes);
+template <class... P>
+constexpr size_t bytes_in_memory() { // x86-64: structures of more than 16 bytes
+  return (size_t(0) + ... + (sizeof(P) > 16 ? (sizeof(P) + alignof(P) + 7) / 8 * 8 : 0));
+}
+template <class... P, class... A> void call_kernel(void (*kernel)(P...), const A &...arguments) {
+  if constexpr (bytes_in_memory<P...>() > 0)
+    pass_parameters(bytes_in_memory<P...>());
+  kernel(arguments...);
+}
 void nanosleep();
 void poll(Site s); // lets other threads go on
 

@@ -81,7 +81,7 @@ using Invoker = void (*)(const void *kernel, void **arguments);
 void remember_kernel(const void *kernel, Invoker invoker);
 template <class... P, size_t... I>
 void invoke(void (*kernel)(P...), void **arguments, std::index_sequence<I...>) {
-  kernel(*static_cast<std::decay_t<P> *>(arguments[I])...);
+  call_kernel(kernel, *static_cast<std::decay_t<P> *>(arguments[I])...);
 }
 template <class... P> const void *remember(void (*kernel)(P...)) {
   const void *address = reinterpret_cast<const void *>(kernel);
