@@ -1,4 +1,5 @@
-// widen-blocks: tiles that the threads of a block cannot hold get more threads.
+// widen-blocks: tiles that the threads of a block cannot hold, or not keep the machine busy with,
+// get more threads.
 //
 //   launch threads(128) {                            launch threads(256) {
 //     alloc %S, %O: fragment f32[128, 128]     =>      ... as before
@@ -7,7 +8,9 @@
 // The number of threads says nothing about what a program of tiles computes, only how its tiles are
 // shared out. Kernels are often written for machines whose accumulators lie elsewhere, or for a
 // compiler that adds threads: one warpgroup with two accumulators of 128 x 128 needs more registers
-// than a thread has, two are comfortable.
+// than a thread has, two are comfortable. Tiles of a pipelined loop that would keep one warpgroup
+// alone busy get a second, too: its products run while the other waits, and such blocks walk over
+// tiles (persist).
 //
 // Only where a thread has no part that others have not: the program does not ask for its index,
 // synchronise threads itself, or do once a thread what has an effect each time.
@@ -57,31 +60,43 @@ public:
   void run() {
     const std::int64_t group = target.limits.groupThreads();
     if (launch.threads[1] != 1 || launch.threads[2] != 1 || launch.threads[0] % group != 0 ||
-        !isOfTiles(launch.body, false))
+        !isOfTiles(launch.body, {}))
       return;
     std::int64_t threads = launch.threads[0];
-    while (registers(threads) > target.limits.registersPerThread &&
-           threads * 2 <= mostGroups * group && rows % (64 * (threads * 2 / group)) == 0)
+    auto halves = [&] {
+      return threads * 2 <= mostGroups * group && rows % (64 * (threads * 2 / group)) == 0;
+    };
+    while (registers(threads) > target.limits.registersPerThread && halves())
+      threads *= 2;
+    if (threads == group && pipelined && halves())
       threads *= 2;
     if (registers(threads) <= target.limits.registersPerThread)
       launch.threads[0] = threads;
   }
 
 private:
+  struct Inside {
+    bool map = false, pipeline = false;
+  };
+
   /// Looks at all statements.
-  bool isOfTiles(const Block &block, bool inMap) {
+  bool isOfTiles(const Block &block, Inside inside) {
     for (const StmtPtr &stmt : block) {
       bool threadless = true;
       forEachExpr(std::as_const(*stmt), [&](Expr e) { threadless &= !e || !asksForThread(e); });
-      if (!threadless || !(inMap || isIndifferent(*stmt)))
+      if (!threadless || !(inside.map || isIndifferent(*stmt)))
         return false;
-      if (const auto *gemm = dynCast<GemmStmt>(stmt.get()))
+      if (const auto *gemm = dynCast<GemmStmt>(stmt.get())) {
         if (auto tile = gemm->c.constantTileExtents(); tile && tile->size() == 2)
           rows = std::gcd(rows, tile->front());
-      bool inside = inMap || isa<MapStmt>(*stmt);
+        pipelined |= inside.pipeline;
+      }
+      const auto *loop = dynCast<ForStmt>(stmt.get());
+      Inside deeper{inside.map || isa<MapStmt>(*stmt),
+                    inside.pipeline || (loop && loop->kind == ForKind::Pipelined)};
       bool good = true;
       forEachBlock(std::as_const(*stmt),
-                   [&](const Block &inner) { good = good && isOfTiles(inner, inside); });
+                   [&](const Block &inner) { good = good && isOfTiles(inner, deeper); });
       if (!good)
         return false;
     }
@@ -101,7 +116,8 @@ private:
 
   Launch &launch;
   const Target &target;
-  std::int64_t rows = 0; ///< greatest common divisor of those of the products
+  std::int64_t rows = 0;  ///< greatest common divisor of those of the products
+  bool pipelined = false; ///< whether products stand in a pipelined loop
 };
 
 } // namespace
