@@ -7,7 +7,6 @@
 #include "passes/PlanStores.h"
 
 #include <algorithm>
-#include <set>
 
 namespace tlc::passes {
 
@@ -20,28 +19,50 @@ constexpr Index rowBytes[] = {128, 64, 32};
 /// Rows after which a swizzle repeats, so that each box lies like the first.
 constexpr Index swizzleRows = 8;
 
-using Points = std::set<std::pair<Index, Index>>;
+/// The points of a tile that a warp holds.
+class WarpPart {
+public:
+  using Place = std::pair<Index, Index>;
 
-Points pointsOf(const Layout &schedule, Index firstThread, Index warp) {
-  Points points;
-  Index registers = schedule.input("reg").size();
-  bool regFirst = schedule.inputs.front().name == "reg";
-  for (Index lane = 0; lane < warp; ++lane)
-    for (Index reg = 0; reg < registers; ++reg) {
-      Index thread = firstThread + lane;
-      Point at = regFirst ? schedule({reg, thread}) : schedule({thread, reg});
-      points.emplace(at[0], at[1]);
-    }
-  return points;
-}
+  WarpPart(const Layout &schedule, Index firstThread, Index warp)
+      : rows(schedule.outputs[0].size), columns(schedule.outputs[1].size),
+        held(static_cast<std::size_t>(rows * columns)) {
+    Index registers = schedule.input("reg").size();
+    bool regFirst = schedule.inputs.front().name == "reg";
+    for (Index lane = 0; lane < warp; ++lane)
+      for (Index reg = 0; reg < registers; ++reg) {
+        Index thread = firstThread + lane;
+        Point at = regFirst ? schedule({reg, thread}) : schedule({thread, reg});
+        if (lane == 0)
+          firstLane.emplace_back(at[0], at[1]);
+        if (inTile({at[0], at[1]}))
+          held[indexOf({at[0], at[1]})] = true;
+      }
+  }
 
-/// Rows of a box whose first element is `corner`.
-Index rowsFrom(const Points &points, std::pair<Index, Index> corner, Index columns) {
-  for (Index row = 0;; ++row)
-    for (Index column = 0; column < columns; ++column)
-      if (!points.count({corner.first + row, corner.second + column}))
-        return row;
-}
+  std::vector<Place> firstLane; ///< by register
+
+  /// Rows of a box of `width` columns whose first element is `corner`.
+  Index rowsFrom(Place corner, Index width) const {
+    for (Index row = 0;; ++row)
+      for (Index column = 0; column < width; ++column) {
+        Place at{corner.first + row, corner.second + column};
+        if (!inTile(at) || !held[indexOf(at)])
+          return row;
+      }
+  }
+
+private:
+  bool inTile(Place at) const {
+    return at.first >= 0 && at.first < rows && at.second >= 0 && at.second < columns;
+  }
+  std::size_t indexOf(Place at) const {
+    return static_cast<std::size_t>(at.first * columns + at.second);
+  }
+
+  Index rows, columns;
+  std::vector<bool> held;
+};
 
 } // namespace
 
@@ -50,26 +71,23 @@ std::optional<WarpBoxes> warpBoxes(const Layout &schedule, Index columns, Index 
   if (schedule.outputs.size() != 2 || schedule.inputs.size() != 2 || threads % warp ||
       registers * threads != schedule.outputs[0].size * schedule.outputs[1].size)
     return std::nullopt;
-  bool regFirst = schedule.inputs.front().name == "reg";
-  auto at = [&](Index reg, Index thread) {
-    Point point = regFirst ? schedule({reg, thread}) : schedule({thread, reg});
-    return std::pair(point[0], point[1]);
-  };
   WarpBoxes boxes;
   boxes.columns = columns;
-  boxes.rows = rowsFrom(pointsOf(schedule, 0, warp), at(0, 0), columns);
-  if (boxes.rows == 0)
-    return std::nullopt;
+  boxes.rows = 0;
   for (Index thread = 0; thread < threads; thread += warp) {
-    Points points = pointsOf(schedule, thread, warp);
-    std::pair<Index, Index> first = at(0, thread);
+    WarpPart part(schedule, thread, warp);
+    WarpPart::Place first = part.firstLane.front();
+    if (thread == 0)
+      boxes.rows = part.rowsFrom(first, columns);
+    if (boxes.rows == 0)
+      return std::nullopt;
     std::vector<Index> corners;
     for (Index reg = 0; reg < registers; ++reg) {
-      auto corner = at(reg, thread);
+      WarpPart::Place corner = part.firstLane[static_cast<std::size_t>(reg)];
       if ((corner.first - first.first) % boxes.rows || (corner.second - first.second) % columns ||
           corner.first % boxes.rows || corner.second % columns)
         continue;
-      if (rowsFrom(points, corner, columns) < boxes.rows)
+      if (part.rowsFrom(corner, columns) < boxes.rows)
         return std::nullopt;
       corners.push_back(reg);
     }
