@@ -3,7 +3,9 @@
 #include "analysis/Copies.h"
 #include "analysis/Effects.h"
 #include "ir/Walk.h"
+#include "passes/Conversions.h"
 #include "passes/PipelineLoops.h"
+#include "passes/RoleRegisters.h"
 #include "target/Atoms.h"
 
 #include <algorithm>
@@ -24,8 +26,9 @@ struct Site {
 
 class ChannelFinder {
 public:
-  ChannelFinder(Function &function, Launch &launch, const Target &target, const LaunchPlan *plan)
-      : launch(launch), target(target), planned(plan) {
+  ChannelFinder(Function &function, Launch &launch, const Target &target, const LaunchPlan *plan,
+                bool conversions)
+      : launch(launch), target(target), planned(plan), conversions(conversions) {
     loops = plannedLoops(launch, plan);
     index(launch.body, nullptr);
     analysis::Ranges ranges(function);
@@ -51,8 +54,9 @@ public:
     if (plan.reason.empty())
       slice();
     if (!plan.reason.empty()) {
-      plan.channels.clear();
-      plan.control.clear();
+      std::string reason = std::move(plan.reason);
+      plan = {};
+      plan.reason = std::move(reason);
     }
     return std::move(plan);
   }
@@ -145,6 +149,57 @@ private:
     for (Buffer *storage : order)
       if (const Tile &tile = tiles[storage]; !tile.writers.empty())
         addTile(storage, tile);
+    if (conversions)
+      for (Buffer *storage : order)
+        if (tiles[storage].writers.empty())
+          addConversion(*storage);
+  }
+
+  /// A tile that is computed in a pipelined loop, by statements that others than the program's
+  /// threads can execute.
+  void addConversion(Buffer &storage) {
+    for (const PlannedLoop &loop : loops) {
+      if (loop.stages < 2)
+        continue;
+      auto found = conversionOf(launch, loop.loop->body, storage);
+      if (!found)
+        continue;
+      std::vector<Channel *> inputs;
+      for (Channel &channel : plan.channels)
+        if (channel.block == found->block && channel.repeats &&
+            std::any_of(channel.tiles.begin(), channel.tiles.end(),
+                        [&](Buffer *tile) { return found->inputs.count(tile); }))
+          inputs.push_back(&channel);
+      std::size_t covered = 0;
+      for (const Channel *input : inputs)
+        covered += input->tiles.size();
+      if (covered != found->inputs.size())
+        continue;
+      for (Channel *input : inputs)
+        input->forConversion = true;
+      Channel &channel = channelOf(*found, loop.stages);
+      channel.tiles.push_back(&storage);
+      channel.makers.insert(channel.makers.end(), found->makers.begin(), found->makers.end());
+      plan.converting.insert(found->statements.begin(), found->statements.end());
+      plan.own.insert(found->own.begin(), found->own.end());
+      return;
+    }
+  }
+
+  /// The channel whose tiles are read together with the computed one; a new one if there is none.
+  Channel &channelOf(const Conversion &conversion, std::int64_t stages) {
+    for (Channel &channel : plan.channels)
+      if (channel.block == conversion.block && channel.firstReader == conversion.firstReader &&
+          channel.lastReader == conversion.lastReader)
+        return channel;
+    Channel channel;
+    channel.block = conversion.block;
+    channel.firstReader = conversion.firstReader;
+    channel.lastReader = conversion.lastReader;
+    channel.stages = stages;
+    channel.repeats = true;
+    plan.channels.push_back(std::move(channel));
+    return plan.channels.back();
   }
 
   void addTile(Buffer *storage, const Tile &tile) {
@@ -251,6 +306,11 @@ private:
         needUses(*copy);
         needParents(*copy);
       }
+    for (const Stmt *stmt : plan.converting) {
+      for (const ExprNode *var : analysis::effectsOf(*stmt).uses)
+        needVar(Expr(var));
+      needParents(*stmt);
+    }
     // Jumps in loops that the producer runs decide how often it does.
     for (bool changed = true; std::exchange(changed, false) && plan.reason.empty();)
       for (auto &[stmt, site] : sites)
@@ -321,20 +381,23 @@ private:
   void needVars(Expr e) {
     std::vector<Expr> vars;
     collectVars(e, vars);
-    for (Expr var : vars) {
-      if (isThreadIndex(var)) {
-        plan.reason = "what is loaded depends on the thread";
-        return;
-      }
-      auto binder = binders.find(var.get());
-      if (binder == binders.end())
-        continue; // a parameter, a size, a block index
-      StmtKind kind = binder->second->kind;
-      if (kind == StmtKind::Let || kind == StmtKind::Load || kind == StmtKind::For)
-        need(*binder->second);
-      else
-        plan.reason = "what is loaded depends on values that the block computes";
+    for (Expr var : vars)
+      needVar(var);
+  }
+
+  void needVar(Expr var) {
+    if (isThreadIndex(var)) {
+      plan.reason = "what is loaded depends on the thread";
+      return;
     }
+    auto binder = binders.find(var.get());
+    if (binder == binders.end())
+      return; // a parameter, a size, a block index
+    StmtKind kind = binder->second->kind;
+    if (kind == StmtKind::Let || kind == StmtKind::Load || kind == StmtKind::For)
+      need(*binder->second);
+    else
+      plan.reason = "what is loaded depends on values that the block computes";
   }
 
   /// A scalar's memory: variables of the thread are kept by the producer too; global tensors must
@@ -362,6 +425,7 @@ private:
   Launch &launch;
   const Target &target;
   const LaunchPlan *planned;
+  const bool conversions; ///< whether warps of their own may compute tiles
   ChannelPlan plan;
   std::vector<PlannedLoop> loops;
   std::unordered_set<const Stmt *> byTma, byThreads; ///< copies, by how a producer makes them
@@ -378,6 +442,11 @@ bool ChannelPlan::byThreads() const {
                      [](const Channel &channel) { return !channel.byThreads.empty(); });
 }
 
+bool ChannelPlan::isOwn(const Stmt &stmt) const {
+  const auto *alloc = dynCast<AllocStmt>(&stmt);
+  return alloc && own.count(alloc->buffer->storage());
+}
+
 bool isWarpgroupGemm(const Stmt &stmt) {
   const auto *gemm = dynCast<GemmStmt>(&stmt);
   return gemm && gemm->atom && gemm->atom->kind == AtomKind::WarpGroup;
@@ -385,7 +454,15 @@ bool isWarpgroupGemm(const Stmt &stmt) {
 
 ChannelPlan findChannels(Function &function, Launch &launch, const Target &target,
                          const LaunchPlan *plan) {
-  return ChannelFinder(function, launch, target, plan).run();
+  // Two groups of consumers wait for what they compute themselves; several blocks of one each take
+  // turns anyway.
+  if (launch.threadCount() >= 2 * target.limits.groupThreads() &&
+      leavesProductsRoom(launch, target)) {
+    ChannelPlan found = ChannelFinder(function, launch, target, plan, true).run();
+    if (found.reason.empty() || found.converting.empty())
+      return found;
+  }
+  return ChannelFinder(function, launch, target, plan, false).run();
 }
 
 } // namespace tlc::passes

@@ -52,8 +52,12 @@ void extendRings(Launch &launch, PassContext &pass, LaunchPlan &plan, const Chan
   const Limits &limits = pass.target.limits;
   std::int64_t rest = stagingBytes(plan);
   std::unordered_set<const Buffer *> ringTiles;
+  // What is consumed by warps that compute tiles runs ahead as far as those.
+  auto extends = [](const Channel &channel) {
+    return onlyProduct(channel) || channel.forConversion;
+  };
   for (const Channel &channel : channels.channels)
-    if (onlyProduct(channel))
+    if (extends(channel))
       ringTiles.insert(channel.tiles.begin(), channel.tiles.end());
   rest += allocatedBytes(launch.body, Scope::Shared,
                          [&](const Buffer &tile) { return ringTiles.count(&tile) ? 0 : 1; });
@@ -69,8 +73,8 @@ void extendRings(Launch &launch, PassContext &pass, LaunchPlan &plan, const Chan
     std::size_t rings = 0;
     for (const Channel &channel : channels.channels)
       if (channel.block == &loops[i].loop->body) {
-        ++rings;
-        if (onlyProduct(channel))
+        rings += !channel.forConversion;
+        if (extends(channel))
           for (const Buffer *tile : channel.tiles)
             each += bytesOf(*tile);
       }
@@ -189,13 +193,15 @@ std::string whoCopies(const ChannelPlan &channels, const Target &target) {
     return "one thread issues " + std::string(count > 1 ? "all " : "") + std::to_string(count) +
            (count > 1 ? " tensor copies" : " tensor copy");
   };
+  std::string converts =
+      channels.converting.empty() ? "" : "; a warpgroup computes tiles for the products";
   if (byThreads == 0)
-    return tensorCopies(all);
+    return tensorCopies(all) + converts;
   return (byThreads < all ? tensorCopies(all - byThreads) + "; " : "") +
          std::to_string(target.limits.groupThreads()) + " threads copy " +
          std::to_string(byThreads) +
          (byThreads > 1 ? " tiles whose rows start" : " tile whose rows start") +
-         " between multiples of 16 bytes";
+         " between multiples of 16 bytes" + converts;
 }
 
 } // namespace

@@ -28,12 +28,21 @@
 //       copy %B[%k] -> %B_s@%slot async
 //       mbar cp_async_arrive %full[%slot]
 //
-// It repeats the control flow and scalars that the copies need
-// (Channels.h); everything else stays with the program's own threads, whose indices do not change.
-// Each ring has a position and a phase bit, which run on from loop to loop, so nothing is ever
-// initialised twice: consumers wait on `full` with the bit, the producer on `empty` with its
-// contrary, so that the first round finds the ring free. Where a loop does nothing with its tiles
-// but multiply them, one product stays in flight while the tile before is given back.
+// A tile that is computed from such tiles, as weights of few bits are, is the work of one more
+// warpgroup, which consumes their rings and fills the one of the result:
+//
+//   role 256 : +128 {
+//     for %k in 0 .. %T {
+//       mbar wait %packed_full[%slot] ; copy %packed@%slot -> %W_l ; mbar arrive %packed_empty[…]
+//       map … %W_l …
+//       mbar wait %W_empty[%slot] ; copy %W_l -> %W_s@%slot ; fence proxy_async ; mbar arrive …
+//
+// Either repeats the control flow and scalars that it needs (Channels.h); everything else stays
+// with the program's own threads, whose indices do not change. Each ring has a position and a phase
+// bit, which run on from loop to loop, so nothing is ever initialised twice: consumers wait on
+// `full` with the bit, the producer on `empty` with its contrary, so that the first round finds the
+// ring free. Where a loop does nothing with its tiles but multiply them, one product stays in
+// flight while the tile before is given back.
 //
 // Why here: before pipeline, which would make the same loops wait for their own copies, and before
 // layouts, as versions are no dims of a layout; after the plan, which says how many stages there
@@ -42,9 +51,9 @@
 #include "ir/Builder.h"
 #include "ir/Walk.h"
 #include "passes/Channels.h"
-#include "passes/Footprint.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
+#include "passes/RoleRegisters.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -70,11 +79,6 @@ struct Position {
   Expr slot, phase; ///< int32
 };
 
-/// Registers of a consumer's thread beside its accumulators.
-constexpr std::int64_t beside = 56;
-/// Registers that a thread of a copying producer has use for.
-constexpr std::int64_t mostOfCopying = 104;
-
 class Specializer {
 public:
   Specializer(Function &function, Launch &launch, PassContext &pass, ChannelPlan plan)
@@ -82,18 +86,23 @@ public:
         plan(std::move(plan)) {}
 
   void run() {
-    Block before, producer, consumer;
-    const std::int64_t computing = launch.threadCount();
-    const Registers registers = registersOf(computing);
+    Block before, producer, converter, consumer;
+    const std::int64_t computing = launch.threadCount(), group = pass.target.limits.groupThreads();
+    const bool converts = !plan.converting.empty();
+    const RoleRegisters registers = registersOf(launch, plan, pass.target);
     for (Channel &channel : plan.channels)
       makeRing(channel);
     hoistTiles(before);
     initialise(before);
     buildProducer(producer);
+    if (converts)
+      buildConverter(converter);
     buildConsumer(consumer);
-    launch.extraThreads = pass.target.limits.groupThreads();
+    launch.extraThreads = converts ? 2 * group : group;
     launch.body = std::move(before);
-    launch.body.push_back(role(computing, launch.extraThreads, registers.producer, producer));
+    launch.body.push_back(role(computing, group, registers.producer, producer));
+    if (converts)
+      launch.body.push_back(role(computing + group, group, registers.converter, converter));
     launch.body.push_back(role(0, computing, registers.consumer, consumer));
   }
 
@@ -104,7 +113,8 @@ private:
     Ring ring;
     ring.channel = &channel;
     std::string name = channel.tiles.front()->name;
-    SourceRange range = channel.copies.front()->range;
+    SourceRange range =
+        channel.copies.empty() ? channel.makers.front()->range : channel.copies.front()->range;
     Expr stages = context.int32(channel.stages);
     DType word(Scalar::UInt64);
     ring.full = &function.addBuffer(name + "_full", word, Scope::Barrier, {stages}, range);
@@ -135,13 +145,16 @@ private:
       if (ring.empty)
         b.alloc(*ring.empty);
     }
-    const std::int64_t warps = launch.threadCount() / pass.target.limits.warp;
+    const Limits &limits = pass.target.limits;
+    const std::int64_t ours = launch.threadCount() / limits.warp,
+                       theirs = limits.groupThreads() / limits.warp;
     b.when(equals(launch.tid, 0), [&] {
       for (Ring &ring : rings)
         b.unrolled("i", ring.channel->stages, [&](Expr i) {
           mbar(b, MbarOp::Init, *ring.full, i, context.int32(arrivals(*ring.channel)));
           if (ring.empty)
-            mbar(b, MbarOp::Init, *ring.empty, i, blocksOf(ring) * warps);
+            mbar(b, MbarOp::Init, *ring.empty, i,
+                 blocksOf(ring) * (ring.channel->forConversion ? theirs : ours));
         });
       b.add<FenceStmt>().what = FenceKind::MbarInit;
     });
@@ -168,9 +181,26 @@ private:
     return together && launch.clusterSize ? launch.clusterSize : context.int32(1);
   }
 
+  enum class Side : std::uint8_t { Loads, Converts, Computes };
+
+  static bool takesPart(const Channel &channel, Side side) {
+    switch (side) {
+    case Side::Loads:
+      return !channel.copies.empty();
+    case Side::Converts:
+      return channel.forConversion || !channel.makers.empty();
+    case Side::Computes:
+      return !channel.forConversion;
+    }
+    return false;
+  }
+
   /// The side's own copies of a ring's position, before its first use.
-  void begin(Builder &b, bool consumer) {
+  void begin(Builder &b, Side side) {
     for (Ring &ring : rings) {
+      ring.slot = ring.phase = ring.held = nullptr;
+      if (!takesPart(*ring.channel, side))
+        continue;
       DType i32(Scalar::Int32);
       std::string name = ring.channel->tiles.front()->name;
       auto variable = [&](const char *suffix, std::int64_t initial) {
@@ -181,8 +211,7 @@ private:
       bool repeats = ring.channel->repeats;
       ring.slot = repeats && ring.channel->stages > 1 ? variable("_slot", 0) : nullptr;
       ring.phase = repeats ? variable("_phase", 0) : nullptr;
-      ring.held = nullptr;
-      if (consumer && repeats && multipliesOnly(*ring.channel))
+      if (side == Side::Computes && repeats && multipliesOnly(*ring.channel))
         ring.held = variable("_held", -1);
     }
   }
@@ -215,7 +244,7 @@ private:
     Block body;
     Builder b(function, body);
     b.range = launch.range;
-    begin(b, false);
+    begin(b, Side::Loads);
     producerBlock(launch.body, b);
     Substitution renamed;
     Block fresh = freshCopy(function, body, renamed);
@@ -225,11 +254,13 @@ private:
       out.push_back(role(0, 1, 0, fresh));
   }
 
-  /// Arrivals that fill a tile: of each thread that copies, and of the one that issues tensor
-  /// copies.
+  /// Arrivals that fill a tile: of each thread that copies, of the one that issues tensor copies,
+  /// and of the warps that compute.
   std::int64_t arrivals(const Channel &channel) const {
+    const std::int64_t group = pass.target.limits.groupThreads();
     bool tensors = channel.byThreads.size() < channel.copies.size();
-    return (tensors ? 1 : 0) + (channel.byThreads.empty() ? 0 : pass.target.limits.groupThreads());
+    return (tensors ? 1 : 0) + (channel.byThreads.empty() ? 0 : group) +
+           (channel.makers.empty() ? 0 : group / pass.target.limits.warp);
   }
 
   /// What the producer runs of a block, appended to the builder's.
@@ -246,19 +277,25 @@ private:
         }
         load(b, cast<CopyStmt>(*stmt), *ring, open[ring]);
       } else if (plan.control.count(stmt.get())) {
-        StmtPtr copy = cloneStmt(*stmt);
-        std::vector<const Block *> sources;
-        forEachBlock(std::as_const(*stmt), [&](const Block &inner) { sources.push_back(&inner); });
-        std::size_t next = 0;
-        forEachBlock(*copy, [&](Block &inner) {
-          inner.clear();
-          b.in(inner, [&] { producerBlock(*sources[next++], b); });
-        });
-        if (auto *loop = dynCast<ForStmt>(copy.get()))
-          makeSerial(*loop);
-        b.add(std::move(copy));
+        repeat(*stmt, b, [&](const Block &inner) { producerBlock(inner, b); });
       }
     }
+  }
+
+  /// A statement of the program's control, with what `inside` makes of its blocks.
+  static void repeat(const Stmt &stmt, Builder &b,
+                     const std::function<void(const Block &)> &inside) {
+    StmtPtr copy = cloneStmt(stmt);
+    std::vector<const Block *> sources;
+    forEachBlock(std::as_const(stmt), [&](const Block &inner) { sources.push_back(&inner); });
+    std::size_t next = 0;
+    forEachBlock(*copy, [&](Block &inner) {
+      inner.clear();
+      b.in(inner, [&] { inside(*sources[next++]); });
+    });
+    if (auto *loop = dynCast<ForStmt>(copy.get()))
+      makeSerial(*loop);
+    b.add(std::move(copy));
   }
 
   Ring *ringOf(const Stmt &stmt) {
@@ -312,12 +349,77 @@ private:
     loop.group.clear();
   }
 
+  // ---- Those who compute tiles
+
+  void buildConverter(Block &out) {
+    Block body;
+    Builder b(function, body);
+    b.range = launch.range;
+    begin(b, Side::Converts);
+    converterBlock(launch.body, b);
+    Substitution renamed;
+    out = freshCopy(function, body, renamed);
+  }
+
+  void converterBlock(const Block &block, Builder &b) {
+    std::unordered_map<const Ring *, Position> open;
+    auto enter = [&](Ring &ring, MbarOp op, Buffer &barrier, bool contrary) {
+      Position at = open[&ring] = position(b, ring);
+      mbar(b, op, barrier, at.slot, contrary ? context.int32(1) - at.phase : at.phase);
+    };
+    for (const StmtPtr &stmt : block) {
+      b.range = stmt->range;
+      const Stmt *here = stmt.get();
+      if (!plan.converting.count(here)) {
+        if (plan.isOwn(*here))
+          b.add(cloneStmt(*here));
+        else if (plan.control.count(here))
+          repeat(*here, b, [&](const Block &inner) { converterBlock(inner, b); });
+        continue;
+      }
+      for (Ring &ring : rings) {
+        const Channel &channel = *ring.channel;
+        if (channel.forConversion && channel.firstReader == here)
+          enter(ring, MbarOp::Wait, *ring.full, false);
+        if (!channel.makers.empty() && channel.makers.front() == here)
+          enter(ring, MbarOp::Wait, *ring.empty, true);
+      }
+      StmtPtr copy = cloneStmt(*here);
+      for (auto &[ring, at] : open)
+        useVersion(*copy, *ring, at);
+      b.add(std::move(copy));
+      for (Ring &ring : rings) {
+        const Channel &channel = *ring.channel;
+        bool read = channel.forConversion && channel.lastReader == here;
+        bool made = !channel.makers.empty() && channel.makers.back() == here;
+        if (!read && !made)
+          continue;
+        Position at = open.at(&ring);
+        if (made) // for products, which read another way
+          b.add<FenceStmt>().what = FenceKind::ProxyAsync;
+        if (read)
+          giveBack(b, ring, at.slot, {});
+        else
+          handOn(b, *ring.full, at.slot);
+        advance(b, ring, at);
+        open.erase(&ring);
+      }
+    }
+  }
+
+  /// One lane of each warp arrives, when all of it is done.
+  void handOn(Builder &b, Buffer &barrier, Expr slot) {
+    b.add<BarrierStmt>().scope = BarrierScope::Warp;
+    b.when(equals(floorMod(launch.tid, pass.target.limits.warp), 0),
+           [&] { mbar(b, MbarOp::Arrive, barrier, slot); });
+  }
+
   // ---- The consumers
 
   void buildConsumer(Block &out) {
     Builder b(function, out);
     b.range = launch.range;
-    begin(b, true);
+    begin(b, Side::Computes);
     Block body = std::move(launch.body);
     consumerBlock(body);
     for (StmtPtr &stmt : body)
@@ -331,7 +433,7 @@ private:
     for (StmtPtr &stmt : block) {
       b.range = stmt->range;
       const Stmt *here = stmt.get();
-      if (ringOf(*here))
+      if (ringOf(*here) || plan.converting.count(here) || plan.isOwn(*here))
         continue;
       for (Ring &ring : rings)
         if (ring.channel->firstReader == here) {
@@ -466,32 +568,6 @@ private:
     stmt->registers = registers;
     stmt->body = std::move(body);
     return stmt;
-  }
-
-  struct Registers {
-    std::int64_t producer = 0, consumer = 0; ///< 0: as launched
-  };
-
-  /// What the producer does not need goes to the consumers. The sum may not exceed what the launch
-  /// gives, registers at launch times threads, which can be less than the file; a single consumer
-  /// group has all it can address anyway. Threads that copy hold many addresses; they get what the
-  /// consumers' accumulators leave.
-  Registers registersOf(std::int64_t computing) const {
-    const Limits &limits = pass.target.limits;
-    const std::int64_t group = pass.target.limits.groupThreads(), threads = computing + group;
-    const std::int64_t granule = limits.registerGranule, groups = computing / group;
-    if (groups < 2 || !pass.target.has(Feature::SetMaxRegisters))
-      return {};
-    std::int64_t atLaunch = limits.registersPerSm / threads / granule * granule;
-    std::int64_t producer = atLaunch >= 160 ? 40 : atLaunch >= 128 ? 32 : 24;
-    if (plan.byThreads()) {
-      std::int64_t accumulators = allocatedBytes(launch.body, Scope::Fragment) / 4 / computing;
-      std::int64_t wanted = (accumulators + beside + granule - 1) / granule * granule;
-      std::int64_t rest = (atLaunch * (groups + 1) - wanted * groups) / granule * granule;
-      producer = std::clamp<std::int64_t>(rest, producer + 16, mostOfCopying);
-    }
-    std::int64_t consumer = (atLaunch * (groups + 1) - producer) / groups / granule * granule;
-    return {producer, std::min<std::int64_t>(consumer, 240)};
   }
 
   Function &function;

@@ -29,7 +29,7 @@ SAMPLES = HERE.parent.parent.parent / "samples"
 GEMM_TILES = {
     "sm80": [(128, 128, 128, 32, 4), (256, 128, 256, 32, 4), (128, 64, 128, 32, 4)],
     "sm90": [(256, 128, 256, 64, 4), (256, 128, 224, 64, 4), (256, 128, 192, 64, 4), (256, 128, 176, 64, 4), (256, 128, 128, 64, 5), (128, 64, 128, 64, 4),
-             (128, 128, 128, 32, 4)],
+             (256, 256, 128, 64, 4), (128, 128, 128, 32, 4)],
 }
 # Other layouts than NT get these only.
 GEMM_TILES_LAYOUTS = {"sm80": [(128, 128, 128, 32, 4)], "sm90": [(256, 128, 256, 64, 4), (256, 128, 128, 64, 5)]}
@@ -39,8 +39,8 @@ GEMM_ROWS = [
     ("6", 4096, 8192, 28672), ("7", 8192, 1024, 8192), ("8", 8192, 28672, 8192), ("9", 4096, 2112, 7168), ("10", 4096, 7168, 2048),
     ("11", 8192, 8192, 512), ("12", 2048, 2048, 8192),
 ]
-# Row 23: rows of A and B, or of C alone, that start at odd places; and sizes that no tile divides. float16 only.
-ODD_ROWS = [("23", 4095, 4097, 4100), ("23-5000", 5000, 5000, 5000), ("23-C", 4095, 4095, 4096)]
+# Row 23: rows of A and B that start at multiples of 8 or only 2 bytes, or of C alone; and sizes that no tile divides. float16 only.
+ODD_ROWS = [("23", 4095, 4097, 4100), ("23-5000", 5000, 5000, 5000), ("23-C", 4095, 4095, 4096), ("23-K", 4096, 4096, 4097)]
 ROW_13_LAYOUTS = ("NN", "TN", "TT")
 # dim: (threads, block_M, block_N, stages)
 ATTENTION_TILES = {

@@ -1,0 +1,22 @@
+// Registers of a thread in each of the roles that specialize-warps makes.
+#pragma once
+
+#include "passes/Channels.h"
+
+namespace tlc::passes {
+
+struct RoleRegisters {
+  std::int64_t producer = 0, converter = 0, consumer = 0; ///< 0: as launched
+};
+
+/// What the others do not need goes to the consumers. The sum may not exceed what the launch gives,
+/// registers at launch times threads, which can be less than the file; a single consumer group has
+/// all it can address anyway. `launch` as it is before its roles are made.
+RoleRegisters registersOf(const ir::Launch &launch, const ChannelPlan &plan, const Target &target);
+
+/// Whether products can be compiled where a warpgroup more than that of the tensor copies takes
+/// registers: the assembler wants an instruction's accumulators to fit into what a thread has at
+/// launch.
+bool leavesProductsRoom(const ir::Launch &launch, const Target &target);
+
+} // namespace tlc::passes
