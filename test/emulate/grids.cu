@@ -117,6 +117,48 @@ template <int Fault> bool rotated() {
   return true;
 }
 
+// ---- as many blocks as a large device holds, in rounds
+
+enum Relay { relayClean, relaySkipsBarrier, relayFlag };
+
+template <int Fault>
+__global__ void __launch_bounds__(128) relay(float *__restrict__ from, float *__restrict__ to, int *__restrict__ flag, int rounds) {
+  const int at = int(blockIdx.x * 128 + threadIdx.x), all = int(gridDim.x) * 128;
+  for (int round = 0; round < rounds; ++round) {
+    float *const source = round % 2 ? to : from, *const target = round % 2 ? from : to;
+    target[at] = source[(at + 200) % all] + 1; // mark: step
+    if (Fault != relaySkipsBarrier || round != 2)
+      tlc::grid_sync(); // mark: grid
+  }
+  // An atomic of one block reaches another one beside the barriers, too.
+  if (blockIdx.x == 5 && threadIdx.x == 0) {
+    from[all] = 3; // mark: give
+    if (Fault == relayFlag)
+      tlc::atomic_store<tlc::order::relaxed>(flag, 1);
+    else
+      tlc::atomic_store<tlc::order::release>(flag, 1);
+  }
+  if (blockIdx.x == 77 && threadIdx.x == 0) {
+    while (tlc::atomic_load<tlc::order::acquire>(flag) == 0) {
+    }
+    from[all + 1] = from[all]; // mark: take
+  }
+}
+template <int Fault, unsigned Blocks, int Rounds> bool relayed() {
+  const size_t all = Blocks * 128;
+  std::vector<float> x(all + 2);
+  for (size_t i = 0; i < all; ++i)
+    x[i] = number(i);
+  float *from = upload(x), *to = reserve<float>(all);
+  if (!start(relay<Fault>, {Blocks, 128, 0, true}, from, to, upload(std::vector<int>(1)), Rounds))
+    return false;
+  const auto result = download(Rounds % 2 ? to : from, all), more = download(from, all + 2);
+  for (size_t i = 0; i < all; ++i)
+    if (result[i] != x[(i + size_t(Rounds) * 200) % all] + float(Rounds))
+      return false;
+  return more[all + 1] == 3;
+}
+
 // ---- blocks with tiles of their own
 
 enum Own { ownClean, overlapping, freed, notUploaded, readOnlyLoad, sameValue, spinLock };
@@ -186,6 +228,10 @@ void addGrids(std::vector<Case> &cases) {
       {"grid: no barrier", rotated<noGridBarrier>, "race,uninitialised", "read,write"},
       {"grid: not a cooperative launch", rotated<notCooperative>, "barrier", "grid"},
       {"grid: a block does not come", rotated<aBlockIsMissing>, "race,uninitialised,deadlock", "read,write,grid"},
+      {"grid of a device", relayed<relayClean, 132, 5>, "", ""},
+      {"grid of a device: a barrier is skipped", relayed<relaySkipsBarrier, 132, 5>, "race,uninitialised", "step"},
+      {"grid of a device: relaxed flag", relayed<relayFlag, 132, 1>, "race", "give,take"},
+      {"grid of many blocks", relayed<relayClean, 1056, 2>, "", ""},
       {"own", doubledAll<ownClean>, "", ""},
       {"own: blocks overlap", doubledAll<overlapping>, "race", "write"},
       {"own: input freed", doubledAll<freed>, "out-of-bounds", "write"},

@@ -24,21 +24,23 @@ using Address = uintptr_t;
 // ---- address map: fixed, so that an access is classified by one subtraction ----
 constexpr Address kGlobalBase = 0x100000000000, kGlobalSize = 1ull << 34;
 constexpr Address kSharedBase = kGlobalBase + kGlobalSize, kArena = 256 << 10;
-constexpr int kArenas = 512, kReserved = 1024; // the first KiB of shared memory is the system's
+constexpr int kArenas = 4096, kReserved = 1024; // the first KiB of shared memory is the system's
 constexpr Address kDeviceSize = kGlobalSize + kArenas * kArena;
-constexpr Address kStackBase = 0x180000000000, kStackBytes = 256 << 10, kStacks = 4096;
+constexpr Address kStackBase = 0x180000000000, kStackBytes = 256 << 10,
+                  kStacks = 1 << 18;           // as many threads as a large device holds
 constexpr Address kTouchBase = 0x190000000000; // one u32 for each 4 bytes of stack
 constexpr Address kWrittenBase =
     0x1a0000000000; // one byte for each 4 bytes of stack: who was written
 constexpr Address kCellBase = 0x200000000000, kStateBase = 0x300000000000;
 
 // ---- clocks ----
-// An epoch names one access: group (co-resident blocks), slot (thread or agent), time, atomic flag.
+// An epoch names one access: realm (the blocks of a cluster), slot (thread or agent), time, atomic
+// flag.
 using Epoch = u64;
 constexpr u32 kGroupMarks = 0xffff0; // groups from here on are marks, not epochs
 constexpr u32 kReaders = kGroupMarks, kSplit = kGroupMarks + 1, kBarrierObject = kGroupMarks + 2;
-inline Epoch epoch(u64 group, u64 slot, u64 time, bool atomic = false) {
-  return group << 44 | slot << 28 | time << 1 | u64(atomic);
+inline Epoch epoch(u64 realm, u64 slot, u64 time, bool atomic = false) {
+  return realm << 44 | slot << 28 | time << 1 | u64(atomic);
 }
 inline u32 epoch_group(Epoch e) { return u32(e >> 44); }
 inline u32 epoch_slot(Epoch e) { return u32(e >> 28) & 0xffff; }
@@ -47,8 +49,8 @@ inline u32 epoch_index(Epoch e) { return u32(e); }
 
 using Foreign = std::map<u32, std::vector<u32>>;
 struct Clock {
-  std::vector<u32> at;                    // slots of this group
-  std::shared_ptr<const Foreign> foreign; // what was learnt of other groups
+  std::vector<u32> at;                    // slots of this realm
+  std::shared_ptr<const Foreign> foreign; // what was learnt of other realms
   u32 get(u32 slot) const { return slot < at.size() ? at[slot] : 0; }
   void raise(u32 slot, u32 time) {
     if (slot >= at.size())
@@ -58,7 +60,9 @@ struct Clock {
   }
   void join(const Clock &o);
   void meet(const Clock &o); // pointwise minimum
-  void join_foreign(u32 group, const std::vector<u32> &times);
+  void join_foreign(u32 realm, const std::vector<u32> &times);
+  /// What a clock of realm `from` says to one of realm `own`.
+  void learn(const Clock &o, u32 from, u32 own);
 };
 struct Clocks { // generic; what asynchronous work may see of shared and of global memory
   Clock g, v, u;
@@ -119,6 +123,7 @@ std::map<u32, Place> places_of(const std::set<u32> &marks); // of those that are
 
 // ---- blocks and threads ----
 struct Block;
+struct Realm;
 struct Group;
 struct Thread;
 
@@ -265,6 +270,7 @@ struct Warpgroup {
 
 struct Block {
   Group *group = nullptr;
+  Realm *realm = nullptr;
   dim3_t index;
   int rank = 0, live = 0, arena = 0;
   u32 shared_bytes = 0, shared_lo = kReserved;
@@ -291,23 +297,48 @@ struct Pending {
   std::function<void()> run;
 };
 
-struct Group { // blocks that run together: one block, a cluster, or a cooperative grid
+/// A cluster's threads and agents, whose times are kept together: of other realms threads know only
+/// what barriers of the grid and atomics tell them.
+struct Realm {
   u32 id = 0;
+  std::vector<Thread *> threads;
+  std::vector<u8> kinds; // of slots
+  u32 new_slot(SlotKind k) {
+    kinds.push_back(k);
+    return u32(kinds.size() - 1);
+  }
+};
+/// The barrier of a cooperative grid. What threads know as they come is gathered by realm.
+struct GridBarrier {
+  int arrived = 0;
+  int64_t generation = 0;
+  struct Known {
+    Foreign now;
+    std::shared_ptr<const Foreign> last, done; // last: what was merged into `now` already
+    void gather(const Clock &c, u32 realm);
+    void finish();
+    void tell(Clock &c, u32 realm) const;
+  } g, v, u;
+  std::vector<Thread *> waiting;
+};
+
+struct Group { // blocks that run together: one block, a cluster, or a cooperative grid
   std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<Realm> realms; // one for each cluster, with consecutive numbers
   std::vector<std::vector<Block *>> clusters;
   std::vector<ClusterBarrier> cluster_barriers;
   std::vector<std::unique_ptr<Thread>> threads;
-  std::vector<u8> kinds; // of slots
   std::deque<Thread *> ready;
   std::deque<Pending> pending;
-  ClusterBarrier grid;
+  GridBarrier grid;
   bool cooperative = false;
   int live = 0;
   int working = 0; // threads in `ready` that do not poll
   bool abandoned = false;
-  u32 new_slot(SlotKind k) {
-    kinds.push_back(k);
-    return u32(kinds.size() - 1);
+  /// The realm of that number, if it runs now.
+  Realm *realm(u32 id) {
+    const u32 at = id - realms[0].id;
+    return at < realms.size() ? &realms[at] : nullptr;
   }
 };
 

@@ -25,7 +25,7 @@ Group *running = nullptr;
 u32 fence_counter = 0;
 static const std::function<void()> *launch_body;
 static Launch launch_now;
-static u32 group_counter = 0;
+static u32 realm_counter = 0;
 static u64 random_state = 1;
 static void *scheduler_sp;
 
@@ -253,7 +253,6 @@ static dim3_t unlinear(u32 i, dim3_t d) { return {i % d.x, i / d.x % d.y, i / d.
 
 static void run_blocks(const std::vector<u32> &indices, u32 per_cluster) {
   Group g;
-  g.id = ++group_counter;
   g.cooperative = launch_now.cooperative;
   const u32 threads = launch_now.block.x * launch_now.block.y * launch_now.block.z;
   const u32 lanes = u32(settings.lanes);
@@ -270,23 +269,27 @@ static void run_blocks(const std::vector<u32> &indices, u32 per_cluster) {
     g.blocks.push_back(std::move(b));
   }
   g.clusters.resize(indices.size() / per_cluster);
+  g.realms.resize(g.clusters.size());
+  for (Realm &r : g.realms)
+    r.id = ++realm_counter;
   g.cluster_barriers.resize(g.clusters.size());
   for (u32 i = 0; i < indices.size(); ++i) {
     g.clusters[i / per_cluster].push_back(g.blocks[i].get());
     g.blocks[i]->cluster = &g.clusters[i / per_cluster];
+    g.blocks[i]->realm = &g.realms[i / per_cluster];
   }
-  g.kinds.assign(indices.size() * threads, kThread);
   for (auto &b : g.blocks)
     for (u32 i = 0; i < threads; ++i) {
       auto t = std::make_unique<Thread>();
       t->block = b.get();
       t->index = unlinear(i, launch_now.block);
       t->linear = int(i), t->lane = int(i % lanes), t->warp = int(i / lanes);
-      t->slot = u32(g.threads.size());
-      t->c.g.at.assign(g.kinds.size(), 0);
-      t->c.v.at.assign(g.kinds.size(), 0);
+      t->slot = b->realm->new_slot(kThread);
+      b->realm->threads.push_back(t.get());
+      t->c.g.at.assign(per_cluster * threads, 0);
+      t->c.v.at.assign(per_cluster * threads, 0);
       t->c.g.at[t->slot] = 1;
-      t->stack = kStackBase + t->slot * kStackBytes;
+      t->stack = kStackBase + g.threads.size() * kStackBytes;
       forget_registers(t->stack);
       auto *top = reinterpret_cast<void **>(t->stack + kStackBytes - 64);
       *--top = nullptr; // keeps the stack aligned as after a call
@@ -309,7 +312,7 @@ int launch(const Launch &l, const std::function<void()> &body) {
   launch_now = l;
   gridDim = {l.grid.x, l.grid.y, l.grid.z}, blockDim = {l.block.x, l.block.y, l.block.z};
   launch_body = &body;
-  group_counter = 0;
+  realm_counter = 0;
   random_state = settings.seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
   const u32 blocks = l.grid.x * l.grid.y * l.grid.z, threads = l.block.x * l.block.y * l.block.z;
   const u32 per_cluster = l.cluster.x * l.cluster.y * l.cluster.z;

@@ -81,7 +81,7 @@ void mbarrier_init(u32 bar, u32 count, Site s) {
   auto &m = owner->mbarriers[a];
   if (m && !m->waiting.empty())
     report("mbarrier", "initialised again while threads wait: " + where(pc), pc);
-  const u32 slot = m ? m->slot : running->new_slot(kAsyncAgent);
+  const u32 slot = m ? m->slot : owner->realm->new_slot(kAsyncAgent);
   const int64_t phase = m ? m->phase : 0;
   m = std::make_unique<MBarrier>();
   m->at = a, m->block = owner, m->count = m->pending = int(count), m->slot = slot,
@@ -256,9 +256,9 @@ void start_copy(const char *what, u32 dst, const void *src, int bytes, int valid
   count_access(t, from, size_t(valid), false, pc);
   count_access(t, to, size_t(bytes), true, pc);
   if (!t->cp.slot)
-    t->cp.slot = running->new_slot(kGenericAgent);
+    t->cp.slot = t->block->realm->new_slot(kGenericAgent);
   const bool later = settings.mode == kLate || (settings.mode == kRandom && random_number() % 2);
-  const Epoch e = epoch(running->id, t->cp.slot, t->cp.commits + 1);
+  const Epoch e = epoch(t->block->realm->id, t->cp.slot, t->cp.commits + 1);
   const auto run = [=](const Clock &start) {
     const Actor a{e, &start, &start, &start, false, what};
     if (valid)
@@ -306,8 +306,8 @@ void queue_bulk(std::function<void()> run, u32 pc) {
 void open_bulk(Thread *t) {
   if (t->bulk.slot)
     return;
-  t->bulk.slot = running->new_slot(kAsyncAgent);
-  t->bulk.write_slot = running->new_slot(kAsyncAgent);
+  t->bulk.slot = t->block->realm->new_slot(kAsyncAgent);
+  t->bulk.write_slot = t->block->realm->new_slot(kAsyncAgent);
 }
 void bulk_commit() { ++current->bulk.commits, current->bulk.open = false; }
 void bulk_wait(int pending, bool read_only) {

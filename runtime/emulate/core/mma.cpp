@@ -165,7 +165,7 @@ template <class T> static void multiply_kept(const WgmmaOp &op, T *d, const T *a
 template <class T> static void run_as(Block *b, Warpgroup &w, WgmmaOp &op) {
   static T A[32 * 64], B[64 * 256], D[64 * 256];
   const WgmmaShape &s = op.shape;
-  const Actor actor = agent(epoch(running->id, w.slot, op.group + 1), op.start, "wgmma");
+  const Actor actor = agent(epoch(b->realm->id, w.slot, op.group + 1), op.start, "wgmma");
   fetch_left(b, actor, op, A);
   const Operand right =
       decode(op.desc_b, {s.trans_b, s.k * bits_of(s.b) / 8, "wgmma's B"}, b, op.pc);
@@ -272,9 +272,10 @@ void wgmma(const WgmmaShape &shape, void *d, u64 desc_a, const u32 *a, u64 desc_
   if (settings.checks && t->fences == 0)
     report("wgmma-fence", "the first wgmma has no wgmma.fence before it: " + where(pc), pc);
   if (!w.slot) {
-    w.slot = running->new_slot(kQuad);
+    Realm &realm = *t->block->realm;
+    w.slot = realm.new_slot(kQuad);
     for (int i = 0; i < 3; ++i)
-      running->new_slot(kQuad);
+      realm.new_slot(kQuad);
   }
   if (!w.gathering) {
     w.gathering = std::make_unique<WgmmaOp>();

@@ -29,10 +29,37 @@ void Clock::join(const Clock &o) {
     join_times((*merged)[g], t);
   foreign = merged;
 }
-void Clock::join_foreign(u32 group, const std::vector<u32> &times) {
+void Clock::join_foreign(u32 realm, const std::vector<u32> &times) {
   auto merged = foreign ? std::make_shared<Foreign>(*foreign) : std::make_shared<Foreign>();
-  join_times((*merged)[group], times);
+  join_times((*merged)[realm], times);
   foreign = merged;
+}
+void Clock::learn(const Clock &o, u32 from, u32 own) {
+  if (from == own)
+    return join(o);
+  join_foreign(from, o.at);
+  if (!o.foreign)
+    return;
+  Clock others;
+  others.foreign = o.foreign;
+  join(others);
+  if (auto it = o.foreign->find(own); it != o.foreign->end())
+    join_times(at, it->second);
+}
+// All who come are told the same, so that what most of them knew is merged once and shared.
+void GridBarrier::Known::gather(const Clock &c, u32 realm) {
+  join_times(now[realm], c.at);
+  if (!c.foreign || c.foreign == last)
+    return;
+  for (auto &[r, times] : *c.foreign)
+    join_times(now[r], times);
+  last = c.foreign;
+}
+void GridBarrier::Known::finish() { done = std::make_shared<const Foreign>(now), last = done; }
+void GridBarrier::Known::tell(Clock &c, u32 realm) const {
+  c.foreign = done; // what it knew came with it
+  if (auto it = done->find(realm); it != done->end())
+    join_times(c.at, it->second);
 }
 void Clock::meet(const Clock &o) {
   if (at.size() > o.at.size())
@@ -40,21 +67,22 @@ void Clock::meet(const Clock &o) {
   for (size_t i = 0; i < at.size(); ++i)
     at[i] = std::min(at[i], o.at[i]);
 }
-Epoch Thread::now() const { return epoch(block->group->id, slot, c.g.at[slot]); }
+Epoch Thread::now() const { return epoch(block->realm->id, slot, c.g.at[slot]); }
 Actor thread_actor(Thread *t) { return {t->now(), &t->c.g, &t->c.v, &t->c.u}; }
 
 static bool is_shared(Address a) { return a >= kSharedBase; }
 bool ordered(Epoch e, const Actor &a, bool was_write, Address at) {
   const u32 group = epoch_group(e), slot = epoch_slot(e), time = epoch_time(e);
-  if (group != epoch_group(a.e)) {
-    if (!a.g->foreign)
-      return false;
-    auto it = a.g->foreign->find(group);
-    return it != a.g->foreign->end() && slot < it->second.size() && it->second[slot] >= time;
-  }
-  const u8 kind = running->kinds[slot];
+  const Realm *realm = running->realm(group);
+  const u8 kind = realm ? realm->kinds[slot] : u8(kAsyncAgent); // what has ended is not asked for
   const Clock &c =
       a.async && was_write && kind <= kGenericAgent ? *(is_shared(at) ? a.v : a.u) : *a.g;
+  if (group != epoch_group(a.e)) {
+    if (!c.foreign)
+      return false;
+    auto it = c.foreign->find(group);
+    return it != c.foreign->end() && slot < it->second.size() && it->second[slot] >= time;
+  }
   if (kind == kQuad)
     return c.get(slot) >= time && c.get(slot + 1) >= time && c.get(slot + 2) >= time &&
            c.get(slot + 3) >= time;
@@ -155,12 +183,13 @@ std::string describe(const Thread *t) {
   return format("thread (%u,%u,%u) of block (%u,%u,%u)", i.x, i.y, i.z, b.x, b.y, b.z);
 }
 static std::string describe_epoch(Epoch e) {
-  if (!running || epoch_group(e) != running->id)
+  const Realm *realm = running ? running->realm(epoch_group(e)) : nullptr;
+  if (!realm)
     return "a thread of another block";
   const u32 slot = epoch_slot(e);
-  if (slot < running->threads.size())
-    return describe(running->threads[slot].get());
-  switch (running->kinds[slot]) {
+  if (slot < realm->threads.size())
+    return describe(realm->threads[slot]);
+  switch (realm->kinds[slot]) {
   case kGenericAgent:
     return settings.gfx ? "a load to shared memory" : "cp.async";
   case kQuad:
@@ -191,8 +220,9 @@ void settle_equal_store() {
 
 static void race(const Actor &a, Address at, size_t bytes, bool write, u32 pc, Epoch other,
                  u32 other_pc, bool was_write) {
-  const bool proxy = a.async && was_write && epoch_group(other) == epoch_group(a.e) &&
-                     running->kinds[epoch_slot(other)] <= kGenericAgent &&
+  const Realm *realm = running->realm(epoch_group(other));
+  const bool proxy = a.async && was_write && realm &&
+                     realm->kinds[epoch_slot(other)] <= kGenericAgent &&
                      ordered(other, {a.e, a.g, a.g, a.g, false}, true, at);
   const std::string text =
       format("%s of %s by %s at ", write ? "write" : "read", describe(at).c_str(),
@@ -466,7 +496,8 @@ void mark_written(const void *p, size_t bytes) {
       *written_at(b) |= u8(1 << b % 4);
 }
 void pass_parameters(size_t bytes) {
-  // They lie below what the caller's stack pointer was at this call; a few bytes more for alignment.
+  // They lie below what the caller's stack pointer was at this call; a few bytes more for
+  // alignment.
   const Address caller = Address(__builtin_frame_address(0)) + 16;
   mark_written(reinterpret_cast<const void *>((caller - bytes - 64) & ~Address(3)), bytes + 64);
 }

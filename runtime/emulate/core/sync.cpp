@@ -128,16 +128,17 @@ void grid_sync(Site s) {
     report("barrier", "grid barrier in a launch that is not cooperative: " + where(pc), pc);
     abandon();
   }
-  ClusterBarrier &b = running->grid;
+  GridBarrier &b = running->grid;
   int live = 0;
   for (auto &block : running->blocks)
     live += block->live;
-  b.now.join(t->c);
+  const u32 realm = t->block->realm->id;
+  b.g.gather(t->c.g, realm), b.v.gather(t->c.v, realm), b.u.gather(t->c.u, realm);
   t->tick();
   const int64_t ticket = b.generation;
   if (++b.arrived >= live) {
     count(Counter::barriers, pc);
-    b.done = b.now, b.now.clear();
+    b.g.finish(), b.v.finish(), b.u.finish();
     b.arrived = 0, ++b.generation;
     for (Thread *o : b.waiting)
       wake(o);
@@ -147,7 +148,7 @@ void grid_sync(Site s) {
     b.waiting.push_back(t);
     park(pc, "grid barrier (%d of %d threads there)", b.arrived, live);
   }
-  t->c.join(b.done);
+  b.g.tell(t->c.g, realm), b.v.tell(t->c.v, realm), b.u.tell(t->c.u, realm);
 }
 
 // ---- cluster barrier: every live thread arrives, then waits ----
@@ -319,24 +320,12 @@ struct Released {
   Clock clock;
   std::vector<u32> times;
   Thread *by = nullptr;
-  u32 group = 0;
+  u32 realm = 0;
   Block *block = nullptr;
   bool on = false;
 };
 static std::unordered_map<Address, std::array<Released, 3>> released; // by scope
 
-static void learn(Clocks &c, const Released &r, Thread *t) {
-  if (r.group == t->block->group->id) {
-    c.g.join(r.clock);
-  } else {
-    c.g.join_foreign(r.group, r.clock.at);
-    if (r.clock.foreign) {
-      Clock only;
-      only.foreign = r.clock.foreign;
-      c.g.join(only);
-    }
-  }
-}
 void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order, Scope, Site s) {
   const Address a = Address(p);
   const u32 pc = site_pc(s);
@@ -354,6 +343,7 @@ void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order, Sco
 void atomic_end(const void *p, size_t, bool write, Order o, Scope scope) {
   Thread *t = current;
   const Address a = Address(p);
+  const u32 own = t->block->realm->id;
   auto it = released.find(a);
   if (it != released.end())
     for (int sc = 0; sc < 3; ++sc) {
@@ -362,15 +352,15 @@ void atomic_end(const void *p, size_t, bool write, Order o, Scope scope) {
         continue;
       const bool covers =
           sc == kGpu ||
-          (r.group == t->block->group->id &&
+          (r.realm == own &&
            (r.block == t->block || (sc == kCluster && r.block->cluster == t->block->cluster)));
-      const bool hears = scope == kGpu || r.group == t->block->group->id;
+      const bool hears = scope == kGpu || r.realm == own;
       if (!covers || !hears)
         continue;
       if (o == kAcquire || o == kAcqRel)
-        learn(t->c, r, t);
+        t->c.g.learn(r.clock, r.realm, own);
       else
-        learn(t->heard[scope], r, t), t->has_heard[scope] = true;
+        t->heard[scope].g.learn(r.clock, r.realm, own), t->has_heard[scope] = true;
     }
   if (!write)
     return;
@@ -385,20 +375,14 @@ void atomic_end(const void *p, size_t, bool write, Order o, Scope scope) {
     if (!c)
       continue;
     Released &r = slots[size_t(reach)];
-    if (r.on &&
-        r.group != t->block->group->id) { // a release sequence across blocks keeps the earlier part
+    if (r.on && r.realm != own) { // a release sequence across blocks keeps the earlier part
       Clock mine = c->g;
-      mine.join_foreign(r.group, r.clock.at);
-      if (r.clock.foreign) {
-        Clock only;
-        only.foreign = r.clock.foreign;
-        mine.join(only);
-      }
+      mine.learn(r.clock, r.realm, own);
       r.clock = mine;
     } else {
       r.clock.join(c->g);
     }
-    r.on = true, r.by = t, r.group = t->block->group->id, r.block = t->block;
+    r.on = true, r.by = t, r.realm = own, r.block = t->block;
   }
   t->tick();
 }

@@ -201,7 +201,8 @@ void tma_load(u32 dst, const void *map, u32 bar, const Box &box, Site s) {
     MBarrier *barrier = target.barrier;
     post([=] {
       const Actor a =
-          agent(epoch(running->id, barrier->slot, u64(barrier->phase + 1)), *start, "a TMA load");
+          agent(epoch(barrier->block->realm->id, barrier->slot, u64(barrier->phase + 1)), *start,
+                "a TMA load");
       for_lines(m, origin, [&](const Line &line) { load_line(m, line, to, a, pc); });
       complete_bytes(barrier, int64_t(box_bytes(m)));
     });
@@ -248,8 +249,8 @@ static void reduce_halves(Reduction how, void *to, const void *more, u64 bytes, 
     std::memcpy(static_cast<u8 *>(to) + i, &a, 2);
   }
 }
-/// Whether the hardware has this reduction for a CUtensorMapDataType (PTX manual,
-/// cp.reduce.async.bulk).
+/// Whether the hardware has this reduction for a CUtensorMapDataType. An H200 refuses all others as
+/// illegal instructions.
 static bool can_reduce(Reduction how, int type) {
   const bool whole = type >= 2 && type <= 5, half = type == 6 || type == 9;
   switch (how) {
@@ -262,7 +263,7 @@ static bool can_reduce(Reduction how, int type) {
   case Reduction::dec:
     return type == 2;
   default:
-    return whole;
+    return whole && type != 5;
   }
 }
 static void reduce_elements(Reduction how, int type, void *to, const void *more, u64 bytes) {
@@ -299,8 +300,8 @@ void tma_store(const void *map, u32 src, const Box &box, Reduction how, Site s) 
   open_bulk(t);
   auto start = std::make_shared<Clocks>(t->c);
   const Address from = shared_to_generic(src);
-  const Epoch reads = epoch(running->id, t->bulk.slot, t->bulk.commits + 1),
-              writes = epoch(running->id, t->bulk.write_slot, t->bulk.commits + 1);
+  const Epoch reads = epoch(t->block->realm->id, t->bulk.slot, t->bulk.commits + 1),
+              writes = epoch(t->block->realm->id, t->bulk.write_slot, t->bulk.commits + 1);
   queue_bulk(
       [=] {
         const Actor r = agent(reads, *start, what), w = agent(writes, *start, what);
@@ -345,7 +346,8 @@ void bulk_load(u32 dst, const void *src, u32 bytes, u32 bar, Site s) {
   t->tick();
   const Address to = shared_to_generic(dst), from = Address(src);
   post([=] {
-    const Actor a = agent(epoch(running->id, mb->slot, u64(mb->phase + 1)), *start, "a bulk load");
+    const Actor a =
+        agent(epoch(mb->block->realm->id, mb->slot, u64(mb->phase + 1)), *start, "a bulk load");
     access(a, from, bytes, false, pc);
     access(a, to, bytes, true, pc);
     if (device_address(from))
@@ -360,8 +362,8 @@ void bulk_store(void *dst, u32 src, u32 bytes, Site s) {
   open_bulk(t);
   auto start = std::make_shared<Clocks>(t->c);
   const Address from = shared_to_generic(src), to = Address(dst);
-  const Epoch reads = epoch(running->id, t->bulk.slot, t->bulk.commits + 1),
-              writes = epoch(running->id, t->bulk.write_slot, t->bulk.commits + 1);
+  const Epoch reads = epoch(t->block->realm->id, t->bulk.slot, t->bulk.commits + 1),
+              writes = epoch(t->block->realm->id, t->bulk.write_slot, t->bulk.commits + 1);
   queue_bulk(
       [=] {
         access(agent(reads, *start, "a bulk store"), from, bytes, false, pc);

@@ -3,7 +3,7 @@
 
   emulated.py --tlc PATH --fuzz PATH [--first 1] [--count 8 | --minutes 60] [--forms 2] [--targets sm80,sm90] [--reduce] [SEED...]
 
-`tlc run --compare` holds each result against the interpreter's; the emulator reports races, missing waits and the like. The program
+Two of three come from fuzz_kernels (tile IR), the third from programs.py (the language). `tlc run --compare` holds each result against the interpreter's; the emulator reports races, missing waits and the like. The program
 is run again with asynchronous work done at other times, which must change no bit. A failure prints its kernel and the command that
 repeats it; --reduce makes the kernel as small as it gets while it fails in the same way.
 """
@@ -20,6 +20,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path.insert(0, str(ROOT / "test" / "exec"))
+import programs
 import schedules
 
 FORMS = {
@@ -33,7 +34,7 @@ FORMS = {
     "two-stages": schedules.stages(2),
     "four-stages": schedules.stages(4),
 }
-TARGETS = ["sm75", "sm80", "sm89", "sm90", "cpu"]
+TARGETS = ["sm75", "sm80", "sm86", "sm89", "sm90", "sm90", "sm90-generic", "sm100", "sm120", "cpu"]
 # What asks for what a target or a kernel cannot do is refused with a diagnostic, which is right.
 SAME, REFUSED = "same", "refused"
 
@@ -48,6 +49,10 @@ def call(command, settings=None, limit=900, errors=subprocess.STDOUT):
         return 124, "does not end"
 
 
+def is_program(kernel):
+    return "import tilelang" in kernel
+
+
 def sizes_of(kernel):
     return re.search(r"^# sizes: (.*)$", kernel, re.M)[1].split()
 
@@ -55,21 +60,24 @@ def sizes_of(kernel):
 def signature(text):
     """What a failure is, without where: two kernels that fail alike are one fault."""
     errors = re.findall(r"^(?:error\[?|emu: error|.*(?:differs|internal error)).*", text, re.M)
-    return re.sub(r"0x[0-9a-f]+|\d+|[\w./-]+\.tlir\S*", "#", errors[0] if errors else text[:200])
+    return re.sub(r"0x[0-9a-f]+|\d+|[\w./-]+\.tl(ir)?\b\S*", "#", errors[0] if errors else text[:200])
 
 
 class Trial:
     """One kernel in one form for one target."""
 
-    def __init__(self, options, folder, target, form):
+    def __init__(self, options, folder, target, form, multiprocessors):
         self.options, self.folder, self.target, self.form = options, folder, target, form
         self.settings = {"TLC_EMULATE_CACHE": str(options.cache)}
+        if multiprocessors:
+            self.settings["EMU_SMS"] = multiprocessors
+        self.source = folder / "kernel.tlir"
 
     def schedule(self):
         form = FORMS[self.form]
         if form is None or isinstance(form, str):
             return [f"--schedule={form}"] if form else []
-        code, text = call([self.options.tlc, "report", self.folder / "kernel.tlir", f"--target={self.target}"],
+        code, text = call([self.options.tlc, "report", self.source, f"--target={self.target}"],
                           errors=subprocess.DEVNULL)
         if code:
             return None
@@ -78,13 +86,14 @@ class Trial:
 
     def command(self, flags):
         emulate = [] if self.target == "cpu" else ["--emulate"]
-        return [self.options.tlc, "run", self.folder / "kernel.tlir", f"--target={self.target}", *emulate, *self.sizes, *flags,
+        return [self.options.tlc, "run", self.source, f"--target={self.target}", *emulate, *self.sizes, *flags,
                 "-Wno-all", "--compare", "--tolerance=0.02", f"--keep={self.folder / 'run'}"]
 
     def run(self, kernel):
         """SAME, REFUSED, or what went wrong."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "kernel.tlir").write_text(kernel)
+        self.source = self.folder / ("kernel.tl" if is_program(kernel) else "kernel.tlir")
+        self.source.write_text(kernel)
         self.sizes = sizes_of(kernel)
         flags = self.schedule()
         if flags is None:
@@ -101,7 +110,7 @@ class Trial:
         run = self.folder / "run"
         outputs = {p: p.read_bytes() for p in run.glob("*.out")}
         for mode in ("late", "random"):
-            settings = {"EMU_MODE": mode, "EMU_SEED": str(self.options.first)}
+            settings = self.settings | {"EMU_MODE": mode, "EMU_SEED": str(self.options.first)}
             code, text = call([run / "run", run], settings)
             if code or "emu: " in text:
                 return f"EMU_MODE={mode}: exit status {code}\n{text}"
@@ -121,8 +130,35 @@ def block_end(lines, at):
             return end
 
 
+def smaller_program(kernel):
+    """The same of the language, whose blocks are indented."""
+    lines = kernel.split("\n")
+    indents = [len(l) - len(l.lstrip()) for l in lines]
+    first = next(i for i, l in enumerate(lines) if "T.Kernel" in l) + 1
+    for at in range(first, len(lines)):
+        if not lines[at].strip():
+            continue
+        end = at + 1
+        while end < len(lines) and lines[end].strip() and indents[end] > indents[at]:
+            end += 1
+        yield "\n".join(lines[:at] + lines[end:])
+        if end > at + 1:
+            yield "\n".join(lines[:at] + [l[4:] for l in lines[at + 1:end]] + lines[end:])
+    yield from smaller_sizes(kernel)
+
+
+def smaller_sizes(kernel):
+    head = kernel.split("\n")[0]
+    for name, value in re.findall(r"(\w)=(\d+)", head):
+        for less in {int(value) // 2, int(value) // 16 * 16} - {int(value), 0}:
+            yield re.sub(rf"\b{name}={value}\b", f"{name}={less}", head) + kernel[len(head):]
+
+
 def smaller(kernel):
     """Kernels with a statement less, a block opened, fewer rounds, or a smaller size."""
+    if is_program(kernel):
+        yield from smaller_program(kernel)
+        return
     lines = kernel.split("\n")
     for at in range(3, len(lines)):
         if lines[at].strip() in ("", "}") or lines[at].strip().startswith("} else"):
@@ -133,15 +169,13 @@ def smaller(kernel):
             yield "\n".join(lines[:at] + lines[at + 1:end - 1] + lines[end:])
         if lines[at].strip().startswith("let ") or " if(" in lines[at]:
             yield "\n".join(lines[:at] + [re.sub(r" if\(.*", "", lines[at])] + lines[at + 1:])
-    for name, value in re.findall(r"(\w)=(\d+)", lines[0]):
-        for less in {int(value) // 2, int(value) // 16 * 16} - {int(value), 0}:
-            yield re.sub(rf"\b{name}={value}\b", f"{name}={less}", lines[0]) + kernel[len(lines[0]):]
+    yield from smaller_sizes(kernel)
     yield re.sub(r" (unroll|policy\(\w+\)|pipelined)( stages\(\d+\))?", "", kernel)
 
 
 def is_meant(options, folder, kernel):
     """The kernel itself is defined: the interpreter finds nothing wrong with it."""
-    path = folder / "smaller.tlir"
+    path = folder / ("smaller.tl" if is_program(kernel) else "smaller.tlir")
     path.write_text(kernel)
     return call([options.tlc, "run", path, "--target=interpret", *sizes_of(kernel)])[0] == 0
 
@@ -162,12 +196,13 @@ def reduce(trial, kernel, failure, seconds=300):
 
 
 def try_seed(options, seed):
-    code, kernel = call([options.fuzz, "--print", seed])
+    kernel = programs.generate(seed) if seed % 3 == 2 else call([options.fuzz, "--print", seed])[1]
     results, choice = [], random.Random(seed)
     pairs = [(t, f) for t in options.targets for f in (FORMS if t != "cpu" else ["planned"])]
     for target, form in choice.sample(pairs, min(options.forms, len(pairs))):
         folder = options.work / f"{seed}-{target}-{form}"
-        trial = Trial(options, folder, target, form)
+        # Few multiprocessors: blocks of a persistent launch have several tiles.
+        trial = Trial(options, folder, target, form, choice.choice(["1", "2", "3", None]))
         found = trial.run(kernel)
         if found in (SAME, REFUSED):
             call(["rm", "-rf", folder])
@@ -195,7 +230,7 @@ def main():
     ends = time.monotonic() + 60 * options.minutes if options.minutes else None
     seeds = iter(options.seeds or (range(options.first, 1 << 40) if ends else range(options.first, options.first + options.count)))
     counts, known = {SAME: 0, REFUSED: 0, "wrong": 0}, set()
-    kernels = 0
+    kernels, started, told = 0, time.monotonic(), time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         waiting = set()
         while True:
@@ -207,6 +242,9 @@ def main():
                 kernels += 1
             if not waiting:
                 break
+            if time.monotonic() > told + 600:
+                told = time.monotonic()
+                print(f"after {(told - started) / 60:.0f} minutes: {kernels} kernels, {counts}", flush=True)
             done, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
             for seed, target, form, trial, kernel, found in (r for d in done for r in d.result()):
                 counts[found if found in counts else "wrong"] += 1
@@ -220,8 +258,9 @@ def main():
                 if what not in known:
                     print(kernel)
                 known.add(what)
-                (trial.folder / "kernel.tlir").write_text(kernel)
-                print("again:", *trial.command(trial.schedule() or []), flush=True)
+                trial.source.write_text(kernel)
+                settings = [f"{k}={v}" for k, v in trial.settings.items() if k.startswith("EMU_")]
+                print("again:", *settings, *trial.command(trial.schedule() or []), flush=True)
     print(f"{kernels} kernels: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
     return 1 if counts["wrong"] else 0
 
