@@ -26,8 +26,11 @@ public:
   }
 
   void print(TextWriter &out) const {
+    const std::int64_t producers = std::min(launch.extraThreads, target.limits.groupThreads());
+    const std::int64_t ahead = launch.extraThreads - producers;
     out.line("// threads " + text(launch.threadCount()) +
-             (launch.extraThreads ? " + " + text(launch.extraThreads) + " producers" : ""));
+             (ahead ? " + " + text(ahead) + " ahead of them" : "") +
+             (producers ? " + " + text(producers) + " producers" : ""));
     out.line("// registers: " + text(registers) + " of " + text(target.limits.registersPerThread) +
              " for arrays of a thread");
     out.line("// shared memory: " + text(launch.sharedBytes) + " of " +

@@ -98,8 +98,22 @@ GemmContext gemmContext(const GemmStmt &gemm, Builder &b, const Target &target,
   return {b, gemm, target, *shape, grid, threads.index, threads.count};
 }
 
+/// What ptxas compiles a kernel with before its roles say how many registers they have: an
+/// instruction with more sums than fit is an error (its C7602).
+static Index sumsAtLaunch(const Function &function, const Limits &limits) {
+  constexpr Index others = 26;
+  Index most = limits.registersPerThread;
+  for (const auto &launch : function.launches)
+    most = std::min<Index>(most, limits.registersPerSm /
+                                     (launch->threadCount() + launch->extraThreads) /
+                                     limits.registerGranule * limits.registerGranule);
+  return std::max<Index>(1, most - others);
+}
+
 void lowerGemm(Function &function, PassContext &context) {
   WarpGroupCode warpGroups;
+  if (context.target.has(Feature::Wgmma))
+    warpGroups.mostSums = sumsAtLaunch(function, context.target.limits);
   lowerInRoles(function, context.target,
                [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
                  if (isa<ForStmt>(*stmt))

@@ -64,6 +64,8 @@ struct WarpGroupCode {
   };
   std::vector<Group> groups;
   bool any = false; ///< whether there are such products
+  /// Registers of a thread that the sums of one instruction may take; 0: as many as there are.
+  Index mostSums = 0;
   /// Fragments that products read.
   std::unordered_set<const ir::Buffer *> operands;
   /// Calls that only compute a value that loops do not change: descriptors and the like.

@@ -201,6 +201,9 @@ private:
     for (Index j = 0; j < g.grid.perN;) {
       Index atoms = together(j * perAtom, perRow - j * perAtom) / perAtom;
       Index columns = warpGroupColumns(atom, atoms * atom.n);
+      const Index words = perAtom * static_cast<Index>(atom.c.bits()) / 32;
+      while (code.mostSums && columns / atom.n * words > code.mostSums && columns > atom.n)
+        columns = warpGroupColumns(atom, columns / 2);
       auto &call = g.b.add<CallStmt>();
       call.callee = warpGroupFunction(atom, columns, registersA);
       call.collective = Collective::WarpGroup;

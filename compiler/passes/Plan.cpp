@@ -58,7 +58,7 @@ public:
     // What stores need of shared memory, rings cannot have.
     if (given)
       followStores(*given, plan);
-    planSpecialization(function, launch, pass, plan, given ? given->specialize : std::nullopt);
+    planSpecialization(function, launch, pass, plan, given);
     plan.sharedAxis = planSharing(function, launch, pass, plan);
     if (plan.sharedAxis)
       plan.persistentReason += "; neighbours load together where rows straddle lines of the cache";

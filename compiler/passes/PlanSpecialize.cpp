@@ -1,5 +1,6 @@
 #include "passes/PlanSpecialize.h"
 
+#include "analysis/Copies.h"
 #include "analysis/Monotone.h"
 #include "ir/Walk.h"
 #include "passes/Channels.h"
@@ -8,6 +9,7 @@
 #include "passes/PipelineLoops.h"
 #include "passes/PlanStores.h"
 #include "passes/Rewrite.h"
+#include "passes/SplitConsumers.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -100,22 +102,21 @@ std::int64_t bytesOnce(const ChannelPlan &channels) {
   return sum;
 }
 
-/// Whether the block has room for `more` bytes of shared memory, with the stages and stores planned
-/// so far.
-bool hasRoom(Launch &launch, PassContext &pass, const LaunchPlan &plan, std::int64_t more) {
+/// Shared memory that tiles leave, with the stages planned so far.
+std::int64_t roomBesideTiles(Launch &launch, PassContext &pass, const LaunchPlan &plan) {
   std::unordered_map<const Buffer *, std::int64_t> versions;
   for (const PlannedLoop &planned : plannedLoops(launch, &plan))
     walk(std::as_const(planned.loop->body), [&](const Stmt &stmt) {
-      if (const auto *copy = dynCast<CopyStmt>(&stmt))
-        versions[copy->target.buffer->storage()] = std::max<std::int64_t>(1, planned.stages);
+      if (analysis::isSharedLoad(stmt))
+        versions[cast<CopyStmt>(stmt).target.buffer->storage()] =
+            std::max<std::int64_t>(1, planned.stages);
       return true;
     });
-  std::int64_t sum = more + stagingBytes(plan);
-  sum += allocatedBytes(launch.body, Scope::Shared, [&](const Buffer &tile) {
-    auto found = versions.find(&tile);
-    return found == versions.end() ? 1 : found->second;
-  });
-  return sum + barrierBytes <= pass.target.limits.sharedPerBlockOptIn;
+  return pass.target.limits.sharedPerBlockOptIn - barrierBytes -
+         allocatedBytes(launch.body, Scope::Shared, [&](const Buffer &tile) {
+           auto found = versions.find(&tile);
+           return found == versions.end() ? 1 : found->second;
+         });
 }
 
 /// The grid dimensions along which `loop` runs longer or shorter; none: not known for one of them.
@@ -170,7 +171,8 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
                      *axis == analysis::Direction::Grows};
     plan.persistentReason += "; blocks take them by their length, back and forth";
   }
-  if (std::int64_t bytes = bytesOnce(channels); bytes && hasRoom(launch, pass, plan, bytes))
+  if (std::int64_t bytes = bytesOnce(channels);
+      bytes && bytes + stagingBytes(plan) <= roomBesideTiles(launch, pass, plan))
     plan.tileStages = 2;
   // Halves can wait in registers; what is as wide as the sums would take as many again.
   bool products = std::all_of(channels.channels.begin(), channels.channels.end(),
@@ -204,10 +206,49 @@ std::string whoCopies(const ChannelPlan &channels, const Target &target) {
          " between multiples of 16 bytes" + converts;
 }
 
+/// Why the consumers are not split; empty: they can be. Two groups with wide sums get a third one,
+/// and all registers that its sums and the producer leave.
+std::string whyNotSplit(Launch &launch, PassContext &pass, const LaunchPlan &plan,
+                        const ChannelPlan &channels) {
+  const Limits &limits = pass.target.limits;
+  const std::int64_t group = limits.groupThreads();
+  if (launch.threadCount() != 2 * group || !pass.target.has(Feature::SetMaxRegisters))
+    return "it is for two warpgroups";
+  if (channels.byThreads() || !channels.converting.empty())
+    return "a warpgroup makes tiles already";
+  ConsumerSplit split = findConsumerSplit(launch, channels);
+  if (!split.reason.empty())
+    return split.reason;
+  // Of four groups: 24 registers for the producer, 128 for the front.
+  std::int64_t room = (limits.registersPerSm / group - 24 - 128) / 2;
+  constexpr std::int64_t others = 24;
+  if (backRegisters(split, launch.threadCount()) + others > room)
+    return "the sums leave no registers for another warpgroup";
+  // Stores that want shared memory for themselves do without where there is none.
+  if (handoverBytes(split) > roomBesideTiles(launch, pass, plan))
+    return "shared memory has no room for what it would hand over";
+  return "";
+}
+
+void planSplit(Launch &launch, PassContext &pass, LaunchPlan &plan, const ChannelPlan &channels,
+               const LaunchPlan *given) {
+  bool asked = given && given->specialize.value_or(false) && given->split;
+  if (given && given->specialize && !asked)
+    return;
+  std::string reason = whyNotSplit(launch, pass, plan, channels);
+  plan.split = reason.empty();
+  if (plan.split)
+    plan.specializeReason += "; the narrow product runs ahead in a warpgroup of its own";
+  else if (asked)
+    pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
+        .note("its work cannot be split: " + reason);
+}
+
 } // namespace
 
 void planSpecialization(Function &function, Launch &launch, PassContext &pass, LaunchPlan &plan,
-                        std::optional<bool> given) {
+                        const LaunchPlan *file) {
+  std::optional<bool> given = file ? file->specialize : std::nullopt;
   bool asked = given.value_or(false);
   if (!asked && (!pass.target.has(Feature::Wgmma) || plannedLoops(launch, nullptr).empty()))
     return;
@@ -229,6 +270,8 @@ void planSpecialization(Function &function, Launch &launch, PassContext &pass, L
   }
   plan.specialize = true;
   plan.specializeReason = whoCopies(channels, pass.target);
+  if (!function.options.hintsAreBinding)
+    planSplit(launch, pass, plan, channels, file);
   extendRings(launch, pass, plan, channels);
   planPersistence(function, launch, pass, plan, channels);
 }

@@ -72,6 +72,16 @@ StmtPtr freshCopy(Function &function, const Stmt &stmt, Substitution &map) {
   return std::move(copy.front());
 }
 
+void makeSerial(ForStmt &loop) {
+  if (loop.kind != ForKind::Pipelined)
+    return;
+  loop.kind = ForKind::Serial;
+  loop.stages = 0;
+  loop.order.clear();
+  loop.stage.clear();
+  loop.group.clear();
+}
+
 bool leavesLoop(const Block &block) {
   return std::any_of(block.begin(), block.end(), [](const StmtPtr &stmt) {
     if (stmt->kind == StmtKind::Break || stmt->kind == StmtKind::Continue)

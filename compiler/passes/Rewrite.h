@@ -21,6 +21,9 @@ bool leavesLoop(const ir::Block &block);
 /// The trip count of a loop as an expression of its variable's dtype (0 if it does not run).
 ir::Expr tripCount(const ir::ForStmt &loop);
 
+/// A pipelined loop becomes one that does its rounds one after the other; others stay as they are.
+void makeSerial(ir::ForStmt &loop);
+
 /// How often each variable is used in a block.
 std::unordered_map<const ir::ExprNode *, unsigned> countUses(const ir::Block &block);
 

@@ -19,6 +19,9 @@ constexpr std::int64_t besideInstruction = 26;
 /// Registers that a thread of a copying producer, and one that computes tiles, has use for.
 constexpr std::int64_t mostOfCopying = 104, mostOfConverting = 160;
 
+/// What setmaxnreg can go down to; what the scores of a front and their exponentials need.
+constexpr std::int64_t leastRegisters = 24, leastOfFront = 128;
+
 std::int64_t atLaunch(const Target &target, std::int64_t threads) {
   return target.limits.registersPerSm / threads / target.limits.registerGranule *
          target.limits.registerGranule;
@@ -39,16 +42,23 @@ std::int64_t arrays(const Launch &launch, const ChannelPlan &plan, bool converte
 
 } // namespace
 
-RoleRegisters registersOf(const Launch &launch, const ChannelPlan &plan, const Target &target) {
+RoleRegisters registersOf(const Launch &launch, const ChannelPlan &plan, bool split,
+                          const Target &target) {
   const std::int64_t group = target.limits.groupThreads(), granule = target.limits.registerGranule;
   const std::int64_t computing = launch.threadCount(), groups = computing / group;
   const bool converts = !plan.converting.empty();
-  const std::int64_t others = converts ? 2 : 1;
+  const std::int64_t others = converts || split ? 2 : 1;
   if (groups < 2 || !target.has(Feature::SetMaxRegisters))
     return {};
   const std::int64_t each = atLaunch(target, computing + others * group);
   const std::int64_t all = each * (groups + others);
   RoleRegisters registers;
+  if (split) {
+    registers.producer = leastRegisters;
+    registers.consumer = (all - leastRegisters - leastOfFront) / groups / granule * granule;
+    registers.front = all - leastRegisters - registers.consumer * groups;
+    return registers;
+  }
   registers.producer = each >= 160 ? 40 : each >= 128 ? 32 : 24;
   // Threads that copy hold many addresses, those that compute many values; they get what the
   // consumers' accumulators leave.

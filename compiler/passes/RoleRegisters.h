@@ -6,13 +6,15 @@
 namespace tlc::passes {
 
 struct RoleRegisters {
-  std::int64_t producer = 0, converter = 0, consumer = 0; ///< 0: as launched
+  std::int64_t producer = 0, converter = 0, front = 0, consumer = 0; ///< 0: as launched
 };
 
 /// What the others do not need goes to the consumers. The sum may not exceed what the launch gives,
 /// registers at launch times threads, which can be less than the file; a single consumer group has
-/// all it can address anyway. `launch` as it is before its roles are made.
-RoleRegisters registersOf(const ir::Launch &launch, const ChannelPlan &plan, const Target &target);
+/// all it can address anyway. A front (SplitConsumers.h), which has few sums, keeps what the others
+/// cannot share evenly. `launch` as it is before its roles are made.
+RoleRegisters registersOf(const ir::Launch &launch, const ChannelPlan &plan, bool split,
+                          const Target &target);
 
 /// Whether products can be compiled where a warpgroup more than that of the tensor copies takes
 /// registers: the assembler wants an instruction's accumulators to fit into what a thread has at

@@ -98,11 +98,19 @@ private:
       launch.cluster = {*number(parts[1]), *number(parts[2])};
     else if (what == "persistent")
       readPersistent(parts, launch);
-    else if (what == "specialize" && parts.size() == 2 && yesOrNo(parts[1]))
-      launch.specialize = yesOrNo(parts[1]);
+    else if (what == "specialize")
+      readSpecialize(parts, launch);
     else
       message = "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
-                "NAME ...`, `cluster M N`, `persistent ...`, `specialize yes|no` or `}`";
+                "NAME ...`, `cluster M N`, `persistent ...`, `specialize ...` or `}`";
+  }
+
+  void readSpecialize(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
+    std::optional<bool> value = parts.size() >= 2 ? yesOrNo(parts[1]) : std::nullopt;
+    launch.split = parts.size() == 3 && parts[2] == "split" && value.value_or(false);
+    launch.specialize = value;
+    if (!value || (parts.size() > 2 && !launch.split))
+      message = "expected `specialize no`, `specialize yes` or `specialize yes split`";
   }
 
   void readPersistent(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -254,7 +262,8 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
   if (launch.persistent)
     out.line("persistent " + persistentText(launch) + comment(launch.persistentReason));
   if (launch.specialize)
-    out.line("specialize " + answer(*launch.specialize) + comment(launch.specializeReason));
+    out.line("specialize " + answer(*launch.specialize) + (launch.split ? " split" : "") +
+             comment(launch.specializeReason));
 }
 
 } // namespace

@@ -14,7 +14,9 @@
 //                                       // longer (shorter) the larger grid index D; blocks take
 //                                       // them by length, back and forth; `share D`: neighbours
 //                                       // along D may load together
-//     specialize no                     // yes: producer warps of their own load the tiles
+//     specialize no                     // yes: producer warps of their own load the tiles;
+//                                       // `split`: what does not touch the widest sums is done by
+//                                       // a warpgroup of its own, ahead of the others
 //   }
 //
 // `tlc report` shows it, --schedule=FILE gives it back. Loops, gemms and stores are matched by
@@ -88,6 +90,7 @@ struct LaunchPlan {
   std::string clusterReason;
   /// None: nobody decided, which means no.
   std::optional<bool> persistent, specialize;
+  bool split = false; ///< if specialised: the threads that compute have two sides (SplitConsumers.h)
   std::int64_t tileStages = 1; ///< if persistent: versions of what is loaded once a tile
   std::optional<Fold> fold;    ///< if persistent: tiles of unequal length
   /// If persistent: blocks next to each other along this grid dimension may form clusters of two

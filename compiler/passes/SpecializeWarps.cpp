@@ -1,6 +1,6 @@
 // specialize-warps: one warp loads, the others compute.
 //
-//   for %k in 0 .. %T pipelined stages(4) {
+//   for %k in 0 .. %T pipelined stages(4) {          the program
 //     copy %A[%k] -> %A_s
 //     gemm %A_s, … -> %C
 //   }
@@ -44,18 +44,33 @@
 // ring free. Where a loop does nothing with its tiles but multiply them, one product stays in
 // flight while the tile before is given back.
 //
+// A chain of two products whose second one is wide is cut in two (SplitConsumers.h): one more
+// warpgroup does what does not touch the wide sums, and hands what the others need through rings of
+// shared memory, whose barriers are counted by the warps of both sides.
+//
+//   role 384 : +128 {                            the front
+//     for %k in 0 .. %T {
+//       mbar wait %K_full[%slot] ; gemm %Q_s, %K_s@%slot -> %S ; … ; mbar arrive %K_empty[%slot]
+//       mbar wait %P_empty[0] ; copy %S -> %P_s ; mbar arrive %P_full[0]
+//   role 0 : +256 {                              the back
+//     for %k in 0 .. %T {
+//       mbar wait %P_full[0] ; copy %P_s -> %P_l ; mbar arrive %P_empty[0]
+//       mbar wait %K_full[%slot] ; gemm %P_l, %K_s@%slot -> %O ; mbar arrive %K_empty[%slot]
+//
 // Why here: before pipeline, which would make the same loops wait for their own copies, and before
 // layouts, as versions are no dims of a layout; after the plan, which says how many stages there
 // are. Reasons to leave a launch alone are the plan's to report.
 #include "analysis/Effects.h"
 #include "ir/Builder.h"
 #include "ir/Walk.h"
-#include "passes/Channels.h"
+#include "passes/ConsumerSides.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
 #include "passes/RoleRegisters.h"
+#include "support/Check.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 namespace tlc::passes {
@@ -64,121 +79,53 @@ using namespace ir;
 
 namespace {
 
-/// The barriers of a channel, and who stands where in its ring.
-struct Ring {
-  const Channel *channel = nullptr;
-  Buffer *full = nullptr;
-  Buffer *empty = nullptr;                  ///< null: filled once, never reused
-  Buffer *slot = nullptr, *phase = nullptr; ///< of the side being built; null where constant
-  Buffer *held =
-      nullptr; ///< consumers that multiply behind their wait: the slot not yet given back
-};
-
-/// One step of a ring: which version, and the phase bit of its barriers.
-struct Position {
-  Expr slot, phase; ///< int32
-};
-
 class Specializer {
 public:
-  Specializer(Function &function, Launch &launch, PassContext &pass, ChannelPlan plan)
+  Specializer(Function &function, Launch &launch, PassContext &pass, ChannelPlan plan,
+              std::optional<ConsumerSplit> split)
       : function(function), context(*function.context), launch(launch), pass(pass),
-        plan(std::move(plan)) {}
+        plan(std::move(plan)), split(std::move(split)), rings(function, launch, pass.target) {}
 
   void run() {
-    Block before, producer, converter, consumer;
+    Block before, producer, second, consumer;
     const std::int64_t computing = launch.threadCount(), group = pass.target.limits.groupThreads();
     const bool converts = !plan.converting.empty();
-    const RoleRegisters registers = registersOf(launch, plan, pass.target);
-    for (Channel &channel : plan.channels)
-      makeRing(channel);
-    hoistTiles(before);
-    initialise(before);
+    const RoleRegisters registers = registersOf(launch, plan, split.has_value(), pass.target);
+    std::optional<ConsumerSides> sides;
+    if (split)
+      sides.emplace(function, launch, pass.target, rings, plan, *split);
+    else
+      makeRings();
+    rings.hoistTiles(before);
+    rings.initialise(before);
     buildProducer(producer);
     if (converts)
-      buildConverter(converter);
-    buildConsumer(consumer);
-    launch.extraThreads = converts ? 2 * group : group;
+      buildConverter(second);
+    if (sides) {
+      second = sides->build(false);
+      consumer = sides->build(true);
+    } else {
+      buildConsumer(consumer);
+    }
+    launch.extraThreads = converts || sides ? 2 * group : group;
     launch.body = std::move(before);
     launch.body.push_back(role(computing, group, registers.producer, producer));
-    if (converts)
-      launch.body.push_back(role(computing + group, group, registers.converter, converter));
+    if (launch.extraThreads > group)
+      launch.body.push_back(
+          role(computing + group, group, sides ? registers.front : registers.converter, second));
     launch.body.push_back(role(0, computing, registers.consumer, consumer));
   }
 
 private:
   // ---- Rings
 
-  void makeRing(const Channel &channel) {
-    Ring ring;
-    ring.channel = &channel;
-    std::string name = channel.tiles.front()->name;
-    SourceRange range =
-        channel.copies.empty() ? channel.makers.front()->range : channel.copies.front()->range;
-    Expr stages = context.int32(channel.stages);
-    DType word(Scalar::UInt64);
-    ring.full = &function.addBuffer(name + "_full", word, Scope::Barrier, {stages}, range);
-    if (channel.repeats)
-      ring.empty = &function.addBuffer(name + "_empty", word, Scope::Barrier, {stages}, range);
-    for (Buffer *tile : channel.tiles)
-      tile->versions = channel.stages;
-    rings.push_back(ring);
-  }
-
-  /// Tiles of rings belong to both sides.
-  void hoistTiles(Block &out) {
-    std::unordered_set<const Buffer *> tiles;
-    for (const Channel &channel : plan.channels)
-      tiles.insert(channel.tiles.begin(), channel.tiles.end());
-    rewrite(launch.body, [&](StmtPtr stmt, Block &kept) {
-      auto *alloc = dynCast<AllocStmt>(stmt.get());
-      bool hoist = alloc && tiles.count(alloc->buffer);
-      (hoist ? out : kept).push_back(std::move(stmt));
-    });
-  }
-
-  void initialise(Block &out) {
-    Builder b(function, out);
-    b.range = launch.range;
-    for (Ring &ring : rings) {
-      b.alloc(*ring.full);
-      if (ring.empty)
-        b.alloc(*ring.empty);
-    }
+  void makeRings() {
     const Limits &limits = pass.target.limits;
     const std::int64_t ours = launch.threadCount() / limits.warp,
                        theirs = limits.groupThreads() / limits.warp;
-    b.when(equals(launch.tid, 0), [&] {
-      for (Ring &ring : rings)
-        b.unrolled("i", ring.channel->stages, [&](Expr i) {
-          mbar(b, MbarOp::Init, *ring.full, i, context.int32(arrivals(*ring.channel)));
-          if (ring.empty)
-            mbar(b, MbarOp::Init, *ring.empty, i,
-                 blocksOf(ring) * (ring.channel->forConversion ? theirs : ours));
-        });
-      b.add<FenceStmt>().what = FenceKind::MbarInit;
-    });
-    BarrierStmt &ready = b.barrier();
-    ready.userWritten = true; // what it orders are barriers, which insert-sync does not watch
-    if (launch.clusterSize)
-      ready.scope = BarrierScope::Cluster;
-  }
-
-  MbarStmt &mbar(Builder &b, MbarOp op, Buffer &barrier, Expr index, Expr value = {}) {
-    auto &stmt = b.add<MbarStmt>();
-    stmt.op = op;
-    stmt.barrier = {&barrier, {index}, {}};
-    stmt.value = value;
-    return stmt;
-  }
-
-  /// Blocks whose consumers must be done with a tile before it is filled again: all of the cluster
-  /// if one loads for all.
-  Expr blocksOf(const Ring &ring) const {
-    const auto &copies = ring.channel->copies;
-    bool together = std::any_of(copies.begin(), copies.end(),
-                                [](const CopyStmt *copy) { return bool(copy->multicast); });
-    return together && launch.clusterSize ? launch.clusterSize : context.int32(1);
+    for (const Channel &channel : plan.channels)
+      rings.make(channel, context.int32(arrivals(channel)),
+                 rings.blocksOf(channel) * (channel.forConversion ? theirs : ours));
   }
 
   enum class Side : std::uint8_t { Loads, Converts, Computes };
@@ -195,48 +142,12 @@ private:
     return false;
   }
 
-  /// The side's own copies of a ring's position, before its first use.
+  /// The side's own copies of the positions in its rings.
   void begin(Builder &b, Side side) {
-    for (Ring &ring : rings) {
-      ring.slot = ring.phase = ring.held = nullptr;
-      if (!takesPart(*ring.channel, side))
-        continue;
-      DType i32(Scalar::Int32);
-      std::string name = ring.channel->tiles.front()->name;
-      auto variable = [&](const char *suffix, std::int64_t initial) {
-        Buffer &buffer = function.addBuffer(name + suffix, i32, Scope::Local, {});
-        b.alloc(buffer).init = context.int32(initial);
-        return &buffer;
-      };
-      bool repeats = ring.channel->repeats;
-      ring.slot = repeats && ring.channel->stages > 1 ? variable("_slot", 0) : nullptr;
-      ring.phase = repeats ? variable("_phase", 0) : nullptr;
-      if (side == Side::Computes && repeats && multipliesOnly(*ring.channel))
-        ring.held = variable("_held", -1);
-    }
+    rings.beginSide(
+        b, [&](const Channel &channel) { return takesPart(channel, side); },
+        [&](const Channel &channel) { return side == Side::Computes && multipliesOnly(channel); });
   }
-
-  Position position(Builder &b, const Ring &ring) {
-    auto read = [&](Buffer *variable, const char *name) {
-      return variable ? b.load(name, *variable, {}) : context.int32(0);
-    };
-    return {read(ring.slot, "slot"), read(ring.phase, "phase")};
-  }
-
-  void advance(Builder &b, const Ring &ring, Position at) {
-    if (!ring.phase)
-      return;
-    Expr flipped = context.int32(1) - at.phase;
-    if (!ring.slot) {
-      b.store(*ring.phase, {}, flipped);
-      return;
-    }
-    Expr next = at.slot + 1, wraps = equals(next, ring.channel->stages);
-    b.store(*ring.phase, {}, context.select(wraps, flipped, at.phase));
-    b.store(*ring.slot, {}, context.select(wraps, context.int32(0), next));
-  }
-
-  Expr version(const Ring &ring, Position at) const { return ring.slot ? at.slot : Expr(); }
 
   // ---- The producer
 
@@ -268,12 +179,10 @@ private:
     std::unordered_map<const Ring *, Position> open;
     for (const StmtPtr &stmt : block) {
       b.range = stmt->range;
-      if (Ring *ring = ringOf(*stmt)) {
+      if (Ring *ring = rings.filledBy(*stmt)) {
         if (open.emplace(ring, Position{}).second) {
-          open[ring] = position(b, *ring);
-          if (ring->empty)
-            mbar(b, MbarOp::Wait, *ring->empty, open[ring].slot,
-                 context.int32(1) - open[ring].phase);
+          open[ring] = rings.position(b, *ring);
+          rings.waitEmpty(b, *ring, open[ring]);
         }
         load(b, cast<CopyStmt>(*stmt), *ring, open[ring]);
       } else if (plan.control.count(stmt.get())) {
@@ -298,14 +207,6 @@ private:
     b.add(std::move(copy));
   }
 
-  Ring *ringOf(const Stmt &stmt) {
-    for (Ring &ring : rings)
-      for (const CopyStmt *copy : ring.channel->copies)
-        if (copy == &stmt)
-          return &ring;
-    return nullptr;
-  }
-
   void load(Builder &b, const CopyStmt &source, Ring &ring, Position at) {
     const Channel &channel = *ring.channel;
     if (&source != channel.copies.back())
@@ -314,16 +215,16 @@ private:
     for (const CopyStmt *copy : channel.copies)
       (channel.byThreads.count(copy) ? pieces : tensors).push_back(started(*copy, ring, at));
     if (!tensors.empty()) // they announce their bytes themselves
-      b.in(tensors, [&] { mbar(b, MbarOp::Arrive, *ring.full, at.slot); });
+      b.in(tensors, [&] { rings.mbar(b, MbarOp::Arrive, *ring.full, at.slot); });
     if (plan.byThreads() && !tensors.empty())
       b.add(role(0, 1, 0, tensors));
     else
       std::move(tensors.begin(), tensors.end(), std::back_inserter(b.block()));
     if (!pieces.empty()) {
       std::move(pieces.begin(), pieces.end(), std::back_inserter(b.block()));
-      mbar(b, MbarOp::CpAsyncArrive, *ring.full, at.slot);
+      rings.mbar(b, MbarOp::CpAsyncArrive, *ring.full, at.slot);
     }
-    advance(b, ring, at);
+    rings.advance(b, ring, at);
   }
 
   /// The copy as the producer starts it.
@@ -331,22 +232,12 @@ private:
     StmtPtr stmt = cloneStmt(source);
     auto &copy = cast<CopyStmt>(*stmt);
     copy.async = true;
-    copy.target.version = version(ring, at);
+    copy.target.version = rings.version(ring, at);
     if (!ring.channel->byThreads.count(&source)) {
       copy.copyKind = CopyKind::Tma;
       copy.barrier = {ring.full, {at.slot}, {}};
     }
     return stmt;
-  }
-
-  static void makeSerial(ForStmt &loop) {
-    if (loop.kind != ForKind::Pipelined)
-      return;
-    loop.kind = ForKind::Serial;
-    loop.stages = 0;
-    loop.order.clear();
-    loop.stage.clear();
-    loop.group.clear();
   }
 
   // ---- Those who compute tiles
@@ -363,10 +254,6 @@ private:
 
   void converterBlock(const Block &block, Builder &b) {
     std::unordered_map<const Ring *, Position> open;
-    auto enter = [&](Ring &ring, MbarOp op, Buffer &barrier, bool contrary) {
-      Position at = open[&ring] = position(b, ring);
-      mbar(b, op, barrier, at.slot, contrary ? context.int32(1) - at.phase : at.phase);
-    };
     for (const StmtPtr &stmt : block) {
       b.range = stmt->range;
       const Stmt *here = stmt.get();
@@ -379,14 +266,19 @@ private:
       }
       for (Ring &ring : rings) {
         const Channel &channel = *ring.channel;
-        if (channel.forConversion && channel.firstReader == here)
-          enter(ring, MbarOp::Wait, *ring.full, false);
-        if (!channel.makers.empty() && channel.makers.front() == here)
-          enter(ring, MbarOp::Wait, *ring.empty, true);
+        bool reads = channel.forConversion && channel.firstReader == here;
+        bool makes = !channel.makers.empty() && channel.makers.front() == here;
+        if (!reads && !makes)
+          continue;
+        Position at = open[&ring] = rings.position(b, ring);
+        if (reads)
+          rings.waitFull(b, ring, at);
+        else
+          rings.waitEmpty(b, ring, at);
       }
       StmtPtr copy = cloneStmt(*here);
       for (auto &[ring, at] : open)
-        useVersion(*copy, *ring, at);
+        rings.useVersion(*copy, *ring, at);
       b.add(std::move(copy));
       for (Ring &ring : rings) {
         const Channel &channel = *ring.channel;
@@ -398,20 +290,13 @@ private:
         if (made) // for products, which read another way
           b.add<FenceStmt>().what = FenceKind::ProxyAsync;
         if (read)
-          giveBack(b, ring, at.slot, {});
+          rings.giveBack(b, ring, at.slot);
         else
-          handOn(b, *ring.full, at.slot);
-        advance(b, ring, at);
+          rings.announce(b, ring, at.slot);
+        rings.advance(b, ring, at);
         open.erase(&ring);
       }
     }
-  }
-
-  /// One lane of each warp arrives, when all of it is done.
-  void handOn(Builder &b, Buffer &barrier, Expr slot) {
-    b.add<BarrierStmt>().scope = BarrierScope::Warp;
-    b.when(equals(floorMod(launch.tid, pass.target.limits.warp), 0),
-           [&] { mbar(b, MbarOp::Arrive, barrier, slot); });
   }
 
   // ---- The consumers
@@ -433,15 +318,15 @@ private:
     for (StmtPtr &stmt : block) {
       b.range = stmt->range;
       const Stmt *here = stmt.get();
-      if (ringOf(*here) || plan.converting.count(here) || plan.isOwn(*here))
+      if (rings.filledBy(*here) || plan.converting.count(here) || plan.isOwn(*here))
         continue;
       for (Ring &ring : rings)
         if (ring.channel->firstReader == here) {
-          open[&ring] = position(b, ring);
-          mbar(b, MbarOp::Wait, *ring.full, open[&ring].slot, open[&ring].phase);
+          open[&ring] = rings.position(b, ring);
+          rings.waitFull(b, ring, open[&ring]);
         }
       for (auto &[ring, at] : open)
-        useVersion(*stmt, *ring, at);
+        rings.useVersion(*stmt, *ring, at);
       bool drains = endsMultiplying(*stmt);
       forEachBlock(*stmt, [&](Block &inner) { consumerBlock(inner); });
       if (auto *loop = dynCast<ForStmt>(stmt.get()))
@@ -454,35 +339,11 @@ private:
       for (Ring &ring : rings)
         if (ring.channel->lastReader == here) {
           release(b, ring, open.at(&ring), *here);
-          advance(b, ring, open.at(&ring));
+          rings.advance(b, ring, open.at(&ring));
           open.erase(&ring);
         }
     }
     block = std::move(out);
-  }
-
-  void useVersion(Stmt &stmt, const Ring &ring, Position at) {
-    Expr chosen = version(ring, at);
-    if (!chosen)
-      return;
-    auto choose = [&](Stmt &inner) {
-      forEachUse(inner, [&](const BufferUse &use) {
-        if (!std::count(ring.channel->tiles.begin(), ring.channel->tiles.end(),
-                        use.buffer->storage()))
-          return;
-        if (use.element)
-          use.element->version = chosen;
-        else if (use.region)
-          use.region->version = chosen;
-      });
-    };
-    choose(stmt);
-    forEachBlock(stmt, [&](Block &block) {
-      walk(block, [&](Stmt &inner) {
-        choose(inner);
-        return true;
-      });
-    });
   }
 
   /// Whether the only statement that reads the channel's tiles is a product of warpgroups in a loop
@@ -529,30 +390,17 @@ private:
     if (!ring.empty)
       return;
     if (!ring.held)
-      return giveBack(b, ring, at.slot, {});
+      return rings.giveBack(b, ring, at.slot);
     auto &gemm = cast<GemmStmt>(const_cast<Stmt &>(reader));
     gemm.async = true;
     b.wait(1, AsyncKind::Wgmma);
     Expr held = b.load("held", *ring.held, {});
-    giveBack(b, ring, held, lessEqual(context.int32(0), held));
+    rings.giveBack(b, ring, held, lessEqual(context.int32(0), held));
     b.store(*ring.held, {}, at.slot);
   }
 
-  /// One lane of each warp arrives, when all of it is done; one for each block that waits for it.
-  void giveBack(Builder &b, const Ring &ring, Expr slot, Expr condition) {
-    b.add<BarrierStmt>().scope = BarrierScope::Warp;
-    Expr lane = floorMod(launch.tid, pass.target.limits.warp), blocks = blocksOf(ring);
-    bool alone = blocks.isConstant(1);
-    Expr chosen = alone ? equals(lane, 0) : lessThan(lane, blocks);
-    b.when(logicalAnd(chosen, condition), [&] {
-      MbarStmt &arrival = mbar(b, MbarOp::Arrive, *ring.empty, slot);
-      if (!alone)
-        arrival.cta = lane;
-    });
-  }
-
   /// Whether products of a loop are still in flight behind it.
-  bool endsMultiplying(const Stmt &stmt) const {
+  bool endsMultiplying(const Stmt &stmt) {
     const auto *loop = dynCast<ForStmt>(&stmt);
     return loop && std::any_of(rings.begin(), rings.end(), [&](const Ring &ring) {
              return ring.held && ring.channel->block == &loop->body;
@@ -575,7 +423,8 @@ private:
   Launch &launch;
   PassContext &pass;
   ChannelPlan plan;
-  std::vector<Ring> rings;
+  std::optional<ConsumerSplit> split;
+  Rings rings;
 };
 
 } // namespace
@@ -587,8 +436,13 @@ void specializeWarps(Function &function, PassContext &context) {
     if (!plan || !plan->specialize.value_or(false))
       continue;
     ChannelPlan channels = findChannels(function, launch, context.target, plan);
-    if (channels.reason.empty())
-      Specializer(function, launch, context, std::move(channels)).run();
+    if (!channels.reason.empty())
+      continue;
+    std::optional<ConsumerSplit> split;
+    if (plan->split)
+      split = findConsumerSplit(launch, channels);
+    TLC_CHECK(!split || split->reason.empty(), "a planned split that cannot be made");
+    Specializer(function, launch, context, std::move(channels), std::move(split)).run();
   }
 }
 

@@ -109,6 +109,7 @@ PROGRAMS = [
     sample("dequant_gemm"),
     sample("flash_attention", "variable.tl"),
     sample("mla_decode"),
+    sample("mla_decode", suffix="-walks", target="sm90", settings={"EMU_SMS": "1"}),
     sample("gemm", "eager.tl", suffix="-persistent", schedule=persistent, runs=[tuple(map(str, s)) for s in (*GEMMS, (700, 260, 40))]),
     sample("gemm", "eager.tl", suffix="-direct", schedule=stores("direct"), runs=[tuple(map(str, GEMMS[2]))]),
     sample("splitk_gemm", suffix="-persistent", schedule=persistent),
