@@ -12,7 +12,9 @@
 // butterflies over exactly the lane bits that lie on the axis, threads beyond a warp (or of odd
 // number) by an exchange through shared memory. Copies of an element are folded by their own
 // holders and agree; they never count twice. Elements outside the tile enter as the neutral value.
-// Narrow floats are summed in float32 and rounded once.
+// Narrow floats are summed in float32 and rounded once. Sums of a loop stay in parts until it ends
+// (DeferSums.h).
+#include "passes/DeferSums.h"
 #include "passes/InferGraph.h"
 #include "passes/LineLoops.h"
 #include "passes/LowerReduceOps.h"
@@ -39,8 +41,10 @@ namespace {
 
 class ReduceLowering {
 public:
-  ReduceLowering(ReduceStmt &s, Builder &b, const RoleThreads &threads, const Target &target)
-      : s(s), b(b), context(b.context()), threads(threads), target(target),
+  /// `parts`: what other threads have of a result stays with them.
+  ReduceLowering(ReduceStmt &s, Builder &b, const RoleThreads &threads, const Target &target,
+                 bool parts)
+      : s(s), b(b), context(b.context()), threads(threads), target(target), parts(parts),
         folder(context, s.op, s.nanPropagate, s.source.buffer->dtype),
         fold(b, folder, threads, target) {}
 
@@ -51,7 +55,8 @@ public:
     sortThreadDigits();
     foldRegisters();
     // One of the copies of each point takes part in an exchange.
-    fold.run(*acc, results, rest, firstHolder(schedule, threads.index), s.target.buffer->name);
+    if (!parts)
+      fold.run(*acc, results, rest, firstHolder(schedule, threads.index), s.target.buffer->name);
     finish();
   }
 
@@ -61,6 +66,7 @@ private:
   Context &context;
   const RoleThreads &threads;
   const Target &target;
+  bool parts;
   Folder folder;
   ThreadFold fold;
 
@@ -240,17 +246,21 @@ private:
 } // namespace
 
 void lowerReduce(Function &function, PassContext &context) {
-  lowerInRoles(function, context.target,
-               [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
-                 if (auto *reduce = dynCast<ReduceStmt>(stmt.get()))
-                   ReduceLowering(*reduce, b, threads, context.target).run();
-                 else if (auto *reducer = dynCast<ReducerStmt>(stmt.get());
-                          reducer && reducer->action != ReducerAction::Update)
-                   lowerReducer(*reducer, b, threads, context.target);
-                 else
-                   return false;
-                 return true;
-               });
+  std::set<const ReduceStmt *> parts;
+  if (context.target.isGpu())
+    for (auto &launch : function.launches)
+      parts.merge(deferSums(*launch, context.target.limits.warp));
+  lowerInRoles(
+      function, context.target, [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
+        if (auto *reduce = dynCast<ReduceStmt>(stmt.get()))
+          ReduceLowering(*reduce, b, threads, context.target, parts.count(reduce) > 0).run();
+        else if (auto *reducer = dynCast<ReducerStmt>(stmt.get());
+                 reducer && reducer->action != ReducerAction::Update)
+          lowerReducer(*reducer, b, threads, context.target);
+        else
+          return false;
+        return true;
+      });
 }
 
 } // namespace tlc::passes
