@@ -152,6 +152,8 @@ template <int Fault> bool ringSummed() {
 // ---- boxes of 1 to 5 dimensions, partly outside: zeros come, nothing is stored there
 
 constexpr int dims[5] = {20, 5, 4, 3, 2}, box[5] = {8, 3, 2, 2, 2}, first[5] = {-4, 3, -1, 2, 1};
+// Stores may reach past the end, but not begin before the tensor.
+constexpr int stored[5] = {16, 3, 3, 0, 1};
 
 template <int Rank> constexpr int elements_of(const int (&size)[5]) {
   int n = 1;
@@ -160,7 +162,7 @@ template <int Rank> constexpr int elements_of(const int (&size)[5]) {
   return n;
 }
 
-enum Boxes { boxesClean, boxesRank, boxesMap, boxesPast, boxesNotFenced, boxesWritten, boxesWrittenOnly, boxesFencedElsewhere, boxesOfHost, boxesBetween };
+enum Boxes { boxesClean, boxesBefore, boxesRank, boxesMap, boxesPast, boxesNotFenced, boxesWritten, boxesWrittenOnly, boxesFencedElsewhere, boxesOfHost, boxesBetween };
 
 template <int Rank, int Fault>
 __global__ void __launch_bounds__(32)
@@ -203,11 +205,11 @@ __global__ void __launch_bounds__(32)
     tlc::fence_proxy_async();
   __syncwarp();
   if (tlc::elect_one()) {
-    constexpr int x = first[0], y = first[1], z = first[2], u = first[3], v = first[4];
+    constexpr int x = Fault == boxesBefore ? first[0] : stored[0], y = stored[1], z = stored[2], u = stored[3], v = stored[4];
     if constexpr (Rank == 1)
       tlc::tma_store_1d(&to, out, x);
     else if constexpr (Rank == 2)
-      tlc::tma_store_2d(&to, out, x, y);
+      tlc::tma_store_2d(&to, out, x, y); // mark: store
     else if constexpr (Rank == 3)
       tlc::tma_store_3d(&to, out, x, y, z);
     else if constexpr (Rank == 4)
@@ -245,10 +247,15 @@ template <int Rank, int Fault = boxesClean> bool boxes() {
     return false;
   const auto result = download(to, size_t(count));
   for (int i = 0; i < count; ++i) {
-    bool inside = true;
-    for (int d = 0, left = i; d < Rank; left /= dims[d++])
-      inside = inside && left % dims[d] >= first[d] && left % dims[d] < first[d] + box[d];
-    if (result[size_t(i)] != (inside ? x[size_t(i)] + 1 : -7))
+    bool written = true, inside = true; // by the store; of the elements that were loaded
+    int source = 0;
+    for (int d = 0, left = i, pitch = 1; d < Rank; left /= dims[d], pitch *= dims[d++]) {
+      const int at = left % dims[d] - stored[d], from = first[d] + at;
+      written = written && at >= 0 && at < box[d];
+      inside = inside && from >= 0 && from < dims[d];
+      source += from * pitch;
+    }
+    if (result[size_t(i)] != (written ? (inside ? x[size_t(source)] : 0) + 1 : -7))
       return false;
   }
   return true;
@@ -486,6 +493,7 @@ void addHopperCopies(std::vector<Case> &cases) {
       {"boxes: accepted", refused<5>, "", ""},
       {"boxes: too few coordinates", boxes<3, boxesRank>, "tensor-map", "load"},
       {"boxes: columns between units", boxes<2, boxesBetween>, "tensor-map", "load"},
+      {"boxes: stored before the tensor", boxes<2, boxesBefore>, "tensor-map", "store"},
       {"boxes: no tensor map", boxes<2, boxesMap>, "tensor-map", "load"},
       {"boxes: past the shared memory", boxes<2, boxesPast>, "out-of-bounds,barrier-object", "load"},
       {"boxes: result not fenced", boxes<2, boxesNotFenced>, "proxy", "add"},

@@ -99,9 +99,9 @@ bool stepRefused() {
   return !makeMap(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, reserve<float>(columns * rows), dims, strides, box, extra);
 }
 
-// ---- channels in slices: [image][slice][row][column][8 or 16 channels]
+// ---- channels in slices: [image][slice][row][column][8 or 16 channels]; a box has one slice, whatever it says
 
-constexpr int imageWide = 5, imageHigh = 4, slices = 3, pixelsWide = 4, pixelsHigh = 3, slicesTaken = 2;
+constexpr int imageWide = 5, imageHigh = 4, slices = 3, pixelsWide = 8, pixelsHigh = 3, slicesTaken = 1;
 
 enum Slices { slicesClean, slicesMisaligned, slicesAsChannels, slicesPast };
 
@@ -131,7 +131,7 @@ template <int Bytes, int Swizzle, int Fault> bool sliced() {
   constexpr int taken = pixelsWide * pixelsHigh * slicesTaken * channels;
   uint16_t *y = reserve<uint16_t>(taken);
   const uint64_t dims[] = {imageWide, imageHigh, slices, images}, row = imageWide * Bytes, strides[] = {row, row * imageHigh, row * imageHigh * slices};
-  const uint32_t box[] = {pixelsWide, pixelsHigh, slicesTaken, 1};
+  const uint32_t box[] = {pixelsWide, pixelsHigh, 2, 1};
   Extra extra;
   extra.interleave = Bytes == 32 ? CU_TENSOR_MAP_INTERLEAVE_32B : CU_TENSOR_MAP_INTERLEAVE_16B;
   extra.swizzle = tlc::tensor_map_swizzle(Swizzle);

@@ -74,6 +74,13 @@ def check_findings(program, work):
     return ""
 
 
+def check_prototype(cases):
+    """Each fault of prototype.txt has a case that must be reported."""
+    lines = [l for l in (HERE / "prototype.txt").read_text().splitlines() if not l.startswith("#")]
+    missing = {l.split(" = ")[1] for l in lines} - {c[0] for c in cases if c[1]}
+    return f"no cases: {', '.join(sorted(missing))}" if missing or len(lines) != 84 else ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "test-emulate")
@@ -96,6 +103,8 @@ def main():
         results = list(pool.map(lambda c: check(program, c), cases))
     if any(c[0] == "often" for c in cases):
         results.append(check_findings(program, work))
+    if not options.names:
+        results.append(check_prototype(cases))
     faults = sum(bool(c[1]) for c in cases)
     for trouble in filter(None, results):
         print(trouble)

@@ -208,10 +208,10 @@ struct Tensor {
   CUtensorMapSwizzle swizzle;
   CUtensorMapFloatOOBfill fill;
 };
+constexpr int kElementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
 /// What both kinds of map share; why not, or null.
 const char *fill_in(TensorMap &m, const Tensor &t) {
-  static constexpr int kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-  if (u32(t.type) >= std::size(kBytes))
+  if (u32(t.type) >= std::size(kElementBytes))
     return "elements of this type are not emulated";
   const u32 slice = t.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE  ? 0
                     : t.interleave == CU_TENSOR_MAP_INTERLEAVE_16B ? 16
@@ -233,7 +233,7 @@ const char *fill_in(TensorMap &m, const Tensor &t) {
       m.strides[i - 1] = t.strides[i - 1];
   }
   m.base = Address(t.base), m.magic = kTensorMapMagic, m.rank = u8(t.rank), m.type = u8(t.type);
-  m.element_bytes = u8(slice ? slice : u32(kBytes[t.type])), m.swizzle = u8(t.swizzle),
+  m.element_bytes = u8(slice ? slice : u32(kElementBytes[t.type])), m.swizzle = u8(t.swizzle),
   m.nan_fill = u8(t.fill);
   return nullptr;
 }
@@ -241,7 +241,7 @@ const char *fill_in_box(TensorMap &m, u32 i, u32 size, u32 most) {
   m.box[i] = u16(size);
   if (size < 1 || size > most)
     return "box outside its limits";
-  const u32 bytes = size * m.element_bytes;
+  const u32 bytes = size * u32(kElementBytes[m.type]); // also where the dimension counts slices
   if (i == 0 && bytes % 16)
     return "inner box not a multiple of 16 bytes";
   if (i == 0 && m.element_bytes < 16 && m.swizzle && bytes > 16u << m.swizzle)

@@ -61,8 +61,10 @@ struct Line {
 
 /// How many elements of a box lie together, and how many there are along a dimension.
 static u32 together(const TensorMap &m) { return !m.im2col && m.step[0] > 1 ? 1 : m.box[0]; }
+/// Of interleaved channels a box has one slice, whatever it says (so an H200).
 static u32 count_along(const TensorMap &m, int d) {
-  return (m.box[d] + m.step[d] - 1u) / m.step[d];
+  const bool slices = m.element_bytes >= 16 && d == m.rank - 2;
+  return slices ? 1 : (m.box[d] + m.step[d] - 1u) / m.step[d];
 }
 
 /// Line `number` of a box: `together` elements from coordinates `c` on.
@@ -296,6 +298,12 @@ void tma_store(const void *map, u32 src, const Box &box, Reduction how, Site s) 
     report("tensor-map", "elements of this type cannot be reduced so: " + where(pc), pc);
     abandon();
   }
+  for (int d = 0; d < box.rank; ++d)
+    if (box.at[d] < 0) // an H200 takes it for an illegal instruction; past the end is all right
+      report("tensor-map",
+             format("%s from %d on in dimension %d, before the tensor: ", what, box.at[d], d) +
+                 where(pc),
+             pc);
   const Origin origin(box);
   open_bulk(t);
   auto start = std::make_shared<Clocks>(t->c);

@@ -63,18 +63,28 @@ std::string fault(const std::string &tensor, const std::string &tile, const std:
 
 TEST_CASE("loads and stores of plain tiles") {
   CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy %A[%bx * 64 : +64, %n * 8 : +64] -> %s"));
-  CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy %s -> %A[%bx * 64 : +64, %n * 8 : +64]"));
+  CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy %s -> %A[%bx * 64 : +64, %bx * 8 : +64]"));
   // Rows may be any, and a tile may reach out; columns begin at multiples of 16 bytes.
   CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy %A[%n - 3 : +64, %n * 8 - 16 : +64] -> %s"));
   std::string between = "its columns are not known to begin at multiples of 16 bytes";
   CHECK(fault("f16[%M, %N]", "f16[64, 64]", "copy %A[0 : +64, %n : +64] -> %s") == between);
-  CHECK(fault("f16[%M, %N]", "f16[64, 64]", "copy %s -> %A[0 : +64, %n * 4 : +64]") == between);
+  CHECK(fault("f16[%M, %N]", "f16[64, 64]", "copy %s -> %A[0 : +64, %bx * 4 : +64]") == between);
   CHECK(fault("f32[%M, %N]", "f32[64, 32]", "copy %A[0 : +64, 2 : +32] -> %s") == between);
   CHECK(fault("f16[%M, %N]", "f16[64, 64]", "copy %A[0 : +64, 0 : +64] -> %s", "sm80") ==
         "sm80 has no such hardware");
   CHECK(fault("f16[%M, %N]", "f16[64, 64]", "copy %A[0 : +64, 0 : +64] -> %s sync") ==
         "the program wants it otherwise");
   CHECK(fault("f16[%M, %N]", "f32[64, 64]", "copy %A[0 : +64, 0 : +64] -> %s") == "it converts");
+}
+
+TEST_CASE("stores and additions begin within the tensor") {
+  std::string before = "it may begin before the tensor, where the hardware cannot store";
+  for (const char *offsets : {"%bx * 64 - 8 : +64, 0 : +64", "0 : +64, %n * 8 : +64"}) {
+    std::string at = std::string("%A[") + offsets + "]";
+    CHECK(legal("f16[%M, %N]", "f16[64, 64]", "copy " + at + " -> %s"));
+    CHECK(fault("f16[%M, %N]", "f16[64, 64]", "copy %s -> " + at) == before);
+    CHECK(fault("f16[%M, %N]", "f16[64, 64]", "atomic_tile add " + at + " from(%s) tma") == before);
+  }
 }
 
 TEST_CASE("where rows of the tensor lie") {
