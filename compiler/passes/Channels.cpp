@@ -309,6 +309,13 @@ private:
     for (const Stmt *stmt : plan.converting) {
       for (const ExprNode *var : analysis::effectsOf(*stmt).uses)
         needVar(Expr(var));
+      needViews(*stmt);
+      forEachBlock(*stmt, [&](const Block &block) {
+        walk(block, [&](const Stmt &inner) {
+          needViews(inner);
+          return true;
+        });
+      });
       needParents(*stmt);
     }
     // Jumps in loops that the producer runs decide how often it does.
@@ -374,8 +381,19 @@ private:
 
   void needUses(const Stmt &stmt) {
     forEachExpr(stmt, [&](Expr e) { needVars(e); });
+    needViews(stmt);
     if (const auto *load = dynCast<LoadStmt>(&stmt))
       needMemory(*load->source.buffer->storage());
+  }
+
+  /// Names that the block gives to parts of tensors.
+  void needViews(const Stmt &stmt) {
+    forEachUse(stmt, [&](const BufferUse &use) {
+      for (const Buffer *view = use.buffer; view->base; view = view->base)
+        if (auto found = allocs.find(view);
+            found != allocs.end() && view->storage()->scope == Scope::Global)
+          need(*found->second);
+    });
   }
 
   void needVars(Expr e) {
