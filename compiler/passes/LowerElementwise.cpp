@@ -60,7 +60,7 @@ private:
       bool copies = loop && loop->kind == ForKind::Unroll &&
                     std::all_of(loop->body.begin(), loop->body.end(), [](const StmtPtr &inner) {
                       const auto *move = dynCast<MoveStmt>(inner.get());
-                      return move && move->async;
+                      return isa<LetStmt>(*inner) || (move && move->async);
                     });
       if (copies && loop->hi.constant().value_or(0) > copiesAtOnce)
         loop->unrollFactor = copiesAtOnce;
