@@ -472,10 +472,7 @@ bool isWarpgroupGemm(const Stmt &stmt) {
 
 ChannelPlan findChannels(Function &function, Launch &launch, const Target &target,
                          const LaunchPlan *plan) {
-  // Two groups of consumers wait for what they compute themselves; several blocks of one each take
-  // turns anyway.
-  if (launch.threadCount() >= 2 * target.limits.groupThreads() &&
-      leavesProductsRoom(launch, target)) {
+  if (leavesProductsRoom(launch, target)) {
     ChannelPlan found = ChannelFinder(function, launch, target, plan, true).run();
     if (found.reason.empty() || found.converting.empty())
       return found;

@@ -18,7 +18,7 @@ using namespace ir;
 namespace {
 
 /// As many asynchronous copies of a thread have their addresses at hand at once.
-constexpr std::int64_t copiesAtOnce = 16;
+constexpr std::int64_t copiesAtOnce = 8;
 
 class Lowering {
 public:

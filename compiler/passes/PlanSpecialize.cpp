@@ -196,7 +196,7 @@ std::string whoCopies(const ChannelPlan &channels, const Target &target) {
            (count > 1 ? " tensor copies" : " tensor copy");
   };
   std::string converts =
-      channels.converting.empty() ? "" : "; a warpgroup computes tiles for the products";
+      channels.converting.empty() ? "" : "; warps of their own compute tiles for the products";
   if (byThreads == 0)
     return tensorCopies(all) + converts;
   return (byThreads < all ? tensorCopies(all - byThreads) + "; " : "") +

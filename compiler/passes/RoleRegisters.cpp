@@ -14,6 +14,8 @@ namespace {
 
 /// Registers of a thread beside its arrays.
 constexpr std::int64_t beside = 40;
+/// The same where nothing can be taken from other roles.
+constexpr std::int64_t besideAlone = 56;
 /// The least that an instruction needs beside its accumulators.
 constexpr std::int64_t besideInstruction = 26;
 /// Registers that a thread of a copying producer, and one that computes tiles, has use for.
@@ -40,44 +42,38 @@ std::int64_t arrays(const Launch &launch, const ChannelPlan &plan, bool converte
   return bytes / 4 / threads;
 }
 
-} // namespace
-
-RoleRegisters registersOf(const Launch &launch, const ChannelPlan &plan, bool split,
-                          const Target &target) {
+/// With as many warpgroups that compute tiles.
+RoleRegisters shared(const Launch &launch, const ChannelPlan &plan, const Target &target,
+                     std::int64_t converting) {
   const std::int64_t group = target.limits.groupThreads(), granule = target.limits.registerGranule;
   const std::int64_t computing = launch.threadCount(), groups = computing / group;
-  const bool converts = !plan.converting.empty();
-  const std::int64_t others = converts || split ? 2 : 1;
-  if (groups < 2 || !target.has(Feature::SetMaxRegisters))
-    return {};
-  const std::int64_t each = atLaunch(target, computing + others * group);
-  const std::int64_t all = each * (groups + others);
+  const std::int64_t each = atLaunch(target, computing + (1 + converting) * group);
   RoleRegisters registers;
-  if (split) {
-    registers.producer = leastRegisters;
-    registers.consumer = (all - leastRegisters - leastOfFront) / groups / granule * granule;
-    registers.front = all - leastRegisters - registers.consumer * groups;
+  registers.converting = converting;
+  if (groups < 2 || !target.has(Feature::SetMaxRegisters))
     return registers;
-  }
   registers.producer = each >= 160 ? 40 : each >= 128 ? 32 : 24;
   // Threads that copy hold many addresses, those that compute many values; they get what the
   // consumers' accumulators leave.
-  std::int64_t wanted = arrays(launch, plan, false, computing) + beside;
-  std::int64_t rest = (all - wanted * groups) / granule * granule;
-  if (converts)
-    registers.converter =
-        std::clamp(rest - registers.producer, each / 2 / granule * granule, mostOfConverting);
+  const std::int64_t all = each * (groups + 1 + converting);
+  std::int64_t rest = all - (arrays(launch, plan, false, computing) + beside) * groups;
+  auto share = [&](std::int64_t count, std::int64_t least, std::int64_t most) {
+    return std::clamp(count / granule * granule, least, most);
+  };
+  if (converting)
+    registers.converter = share((rest - registers.producer) / converting,
+                                each / 2 / granule * granule, mostOfConverting);
   if (plan.byThreads())
     registers.producer =
-        std::clamp(rest - registers.converter, registers.producer + 16, mostOfCopying);
-  registers.consumer = std::min<std::int64_t>(
-      (all - registers.producer - registers.converter) / groups / granule * granule, 240);
+        share(rest - registers.converter * converting, registers.producer + 16, mostOfCopying);
+  std::int64_t left = all - registers.producer - registers.converter * converting;
+  registers.consumer = std::min<std::int64_t>(left / groups / granule * granule, 240);
   return registers;
 }
 
-bool leavesProductsRoom(const Launch &launch, const Target &target) {
-  const std::int64_t group = target.limits.groupThreads();
-  const std::int64_t threads = launch.threadCount() + 2 * group;
+bool leavesRoom(const Launch &launch, const Target &target, std::int64_t converting) {
+  const std::int64_t group = target.limits.groupThreads(), computing = launch.threadCount();
+  const std::int64_t threads = computing + (1 + converting) * group;
   if (threads > target.limits.threadsPerBlock)
     return false;
   bool fits = true;
@@ -89,10 +85,48 @@ bool leavesProductsRoom(const Launch &launch, const Target &target) {
     // 64 rows of a warpgroup, as many columns at once as it has, at most 256.
     std::int64_t columns = std::min<std::int64_t>(extents->back() / gemm->warpsN, 256);
     std::int64_t bytes = storageBytes(gemm->c.buffer->dtype, 64 * columns);
-    fits &= bytes / 4 / group + besideInstruction <= atLaunch(target, threads);
+    std::int64_t needed = bytes / 4 / group + besideInstruction;
+    if (computing == group)
+      needed = bytesOf(*gemm->c.buffer) / 4 / group + besideAlone;
+    fits &= needed <= atLaunch(target, threads);
     return fits;
   });
   return fits;
+}
+
+/// With a front.
+RoleRegisters cut(const Launch &launch, const Target &target) {
+  const std::int64_t group = target.limits.groupThreads(), granule = target.limits.registerGranule;
+  const std::int64_t groups = launch.threadCount() / group;
+  RoleRegisters registers;
+  if (groups < 2 || !target.has(Feature::SetMaxRegisters))
+    return registers;
+  const std::int64_t all = atLaunch(target, launch.threadCount() + 2 * group) * (groups + 2);
+  registers.producer = leastRegisters;
+  registers.consumer = (all - leastRegisters - leastOfFront) / groups / granule * granule;
+  registers.front = all - leastRegisters - registers.consumer * groups;
+  return registers;
+}
+
+} // namespace
+
+RoleRegisters registersOf(const Launch &launch, const ChannelPlan &plan, bool split,
+                          const Target &target) {
+  if (split)
+    return cut(launch, target);
+  if (plan.converting.empty())
+    return shared(launch, plan, target, 0);
+  // Two warpgroups where there are registers for them: a tile's values are computed by one step
+  // after the other, each of which waits for memory.
+  const std::int64_t threads = 2 * target.limits.groupThreads();
+  RoleRegisters two = shared(launch, plan, target, 2);
+  bool enough = two.converter >= arrays(launch, plan, true, threads) + beside &&
+                two.consumer >= arrays(launch, plan, false, launch.threadCount()) + beside;
+  return enough && leavesRoom(launch, target, 2) ? two : shared(launch, plan, target, 1);
+}
+
+bool leavesProductsRoom(const Launch &launch, const Target &target) {
+  return leavesRoom(launch, target, 1);
 }
 
 } // namespace tlc::passes

@@ -1,4 +1,4 @@
-// Registers of a thread in each of the roles that specialize-warps makes.
+// Warps and registers of the roles that specialize-warps makes.
 #pragma once
 
 #include "passes/Channels.h"
@@ -7,6 +7,7 @@ namespace tlc::passes {
 
 struct RoleRegisters {
   std::int64_t producer = 0, converter = 0, front = 0, consumer = 0; ///< 0: as launched
+  std::int64_t converting = 0; ///< warpgroups that compute tiles
 };
 
 /// What the others do not need goes to the consumers. The sum may not exceed what the launch gives,
@@ -18,7 +19,7 @@ RoleRegisters registersOf(const ir::Launch &launch, const ChannelPlan &plan, boo
 
 /// Whether products can be compiled where a warpgroup more than that of the tensor copies takes
 /// registers: the assembler wants an instruction's accumulators to fit into what a thread has at
-/// launch.
+/// launch, and a single group of consumers gets no more than that.
 bool leavesProductsRoom(const ir::Launch &launch, const Target &target);
 
 } // namespace tlc::passes

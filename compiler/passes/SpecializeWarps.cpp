@@ -28,8 +28,8 @@
 //       copy %B[%k] -> %B_s@%slot async
 //       mbar cp_async_arrive %full[%slot]
 //
-// A tile that is computed from such tiles, as weights of few bits are, is the work of one more
-// warpgroup, which consumes their rings and fills the one of the result:
+// A tile that is computed from such tiles, as weights of few bits are, is the work of one or two
+// more warpgroups, which consume their rings and fill the one of the result:
 //
 //   role 256 : +128 {
 //     for %k in 0 .. %T {
@@ -89,8 +89,8 @@ public:
   void run() {
     Block before, producer, second, consumer;
     const std::int64_t computing = launch.threadCount(), group = pass.target.limits.groupThreads();
-    const bool converts = !plan.converting.empty();
     const RoleRegisters registers = registersOf(launch, plan, split.has_value(), pass.target);
+    converters = registers.converting * group;
     std::optional<ConsumerSides> sides;
     if (split)
       sides.emplace(function, launch, pass.target, rings, plan, *split);
@@ -99,7 +99,7 @@ public:
     rings.hoistTiles(before);
     rings.initialise(before);
     buildProducer(producer);
-    if (converts)
+    if (converters)
       buildConverter(second);
     if (sides) {
       second = sides->build(false);
@@ -107,12 +107,13 @@ public:
     } else {
       buildConsumer(consumer);
     }
-    launch.extraThreads = converts || sides ? 2 * group : group;
+    const std::int64_t more = sides ? group : converters;
+    launch.extraThreads = group + more;
     launch.body = std::move(before);
     launch.body.push_back(role(computing, group, registers.producer, producer));
-    if (launch.extraThreads > group)
+    if (more)
       launch.body.push_back(
-          role(computing + group, group, sides ? registers.front : registers.converter, second));
+          role(computing + group, more, sides ? registers.front : registers.converter, second));
     launch.body.push_back(role(0, computing, registers.consumer, consumer));
   }
 
@@ -121,8 +122,7 @@ private:
 
   void makeRings() {
     const Limits &limits = pass.target.limits;
-    const std::int64_t ours = launch.threadCount() / limits.warp,
-                       theirs = limits.groupThreads() / limits.warp;
+    const std::int64_t ours = launch.threadCount() / limits.warp, theirs = converters / limits.warp;
     for (const Channel &channel : plan.channels)
       rings.make(channel, context.int32(arrivals(channel)),
                  rings.blocksOf(channel) * (channel.forConversion ? theirs : ours));
@@ -171,7 +171,7 @@ private:
     const std::int64_t group = pass.target.limits.groupThreads();
     bool tensors = channel.byThreads.size() < channel.copies.size();
     return (tensors ? 1 : 0) + (channel.byThreads.empty() ? 0 : group) +
-           (channel.makers.empty() ? 0 : group / pass.target.limits.warp);
+           (channel.makers.empty() ? 0 : converters / pass.target.limits.warp);
   }
 
   /// What the producer runs of a block, appended to the builder's.
@@ -424,6 +424,7 @@ private:
   PassContext &pass;
   ChannelPlan plan;
   std::optional<ConsumerSplit> split;
+  std::int64_t converters = 0; ///< threads that compute tiles
   Rings rings;
 };
 
