@@ -41,9 +41,11 @@ def own(name, target=None):
     return Program(name, [HERE / "kernels" / f"{name}.tl"], HERE / f"{name}.cpp", target=target)
 
 
-# Sizes of gemm: no round of the loop, one, two, as many as the pipeline has stages; edges that no
-# vector divides.
-GEMMS = [(8, 16, 0), (16, 8, 32), (129, 64, 64), (64, 136, 96), (1, 1, 1), (33, 70, 45), (130, 131, 130), (130, 70, 46)]
+# Sizes of gemm: no round of the loop, one, two, as many as the pipeline has stages (4 of 32 on sm80, 6 of 64 on sm90), one more
+# and one less; edges that no vector divides.
+GEMMS = [(8, 16, 0), (16, 8, 32), (129, 64, 64), (64, 136, 96), (1, 1, 1), (33, 70, 45), (130, 131, 130), (130, 70, 46),
+         (64, 64, 128), (40, 64, 160), (64, 72, 320), (72, 64, 384), (136, 8, 448)]
+
 
 def call(command, where, settings=None, limit=300):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("EMU_")}

@@ -13,8 +13,10 @@ def specialized(word):
 
 
 def stores(word):
-    """Every accumulator is stored by way of shared memory (staged), or from registers (direct)."""
-    return lambda schedule: re.sub(r"^( *store \S+) [^/\n]*", rf"\1 {word} ", schedule, flags=re.M)
+    """Every accumulator is stored by way of shared memory (staged), or from registers (direct); neighbours that load
+    together clip what reaches out by tensor maps, so that they do not."""
+    return lambda schedule: re.sub(r"^( *persistent yes) share \d+", r"\1", re.sub(r"^( *store \S+) [^/\n]*", rf"\1 {word} ", schedule, flags=re.M),
+                                   flags=re.M)
 
 
 def stages(count):
