@@ -2,9 +2,19 @@
 import re
 
 
-def persistent(schedule):
-    """Every launch walks over tiles."""
-    return re.sub(r"^(launch .*{)$", r"\1\n  persistent yes", re.sub(r"^ *persistent .*\n", "", schedule, flags=re.M), flags=re.M)
+def replaced(*lines):
+    """Every launch says these instead of what it says of the same words."""
+    words = "|".join(sorted({line.split()[0] for line in lines}))
+    added = "".join(f"\n  {line}" for line in lines)
+    return lambda schedule: re.sub(r"^(launch .*{)$", rf"\1{added}", re.sub(rf"^ *({words}) .*\n", "", schedule, flags=re.M), flags=re.M)
+
+
+persistent = replaced("persistent yes")  # every launch walks over tiles
+
+
+def clusters(m, n):
+    """Blocks of a cluster load for each other; none walks over tiles, so no store waits for the next one."""
+    return lambda schedule: replaced("persistent no", f"cluster {m} {n}")(schedule.replace(" deferred", ""))
 
 
 def specialized(word):
