@@ -243,6 +243,8 @@ void StmtPrinter::let(const LetStmt &stmt) {
     return; // pure: nobody would notice
   // The value is printed before the name exists.
   std::string value = exprs.print(stmt.value);
+  if (stmt.kept)
+    value = exprs.runtimeName("kept") + "(" + value + ")";
   line(declaration(stmt.var) + value + ";");
 }
 

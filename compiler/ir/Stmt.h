@@ -79,6 +79,7 @@ struct AllocStmt : StmtOf<StmtKind::Alloc> {
 struct LetStmt : StmtOf<StmtKind::Let> {
   using StmtOf::StmtOf;
   Expr var, value;
+  bool kept = false; ///< in a register: nobody, the downstream compiler included, computes it anew
 };
 
 /// var = predicate ? source : otherwise. The read does not happen when the predicate is false.

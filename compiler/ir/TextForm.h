@@ -99,6 +99,7 @@ template <class IO> void describe(IO &io, LetStmt &s) {
   io.text(" = ");
   io.expr(s.value, io.wanted(name, s.var));
   io.bind(name, s.var, dtypeOf(s.value));
+  io.options([&] { io.flag("kept", s.kept); });
 }
 
 template <class IO> void describe(IO &io, LoadStmt &s) {

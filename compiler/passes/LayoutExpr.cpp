@@ -37,9 +37,24 @@ namespace {
 
 bool isPowerOfTwo(Index n) { return n > 0 && (n & (n - 1)) == 0; }
 
-Expr fieldExpr(const Field &field, Expr axis, bool masked) {
+/// Without what adds a multiple of `mask`, a power of two, for a value whose bits from there on are
+/// not wanted.
+Expr lowBits(Expr value, Index mask) {
+  Linear sum = linear(value);
+  std::size_t before = sum.terms.size();
+  std::erase_if(sum.terms, [&](const auto &term) { return term.second % mask == 0; });
+  if (sum.terms.size() == before)
+    return value;
+  sum.constant &= mask - 1;
+  return fromLinear(value.context(), value.dtype(), sum);
+}
+
+/// `mask`: the XOR with other fields will be reduced by it; 0: it will not.
+Expr fieldExpr(const Field &field, Expr axis, Index mask) {
   Expr value = field.divisor > 1 ? floorDiv(axis, field.divisor) : axis;
-  return field.modulus && !masked ? floorMod(value, field.modulus) : value;
+  if (mask > 0)
+    return lowBits(value, mask);
+  return field.modulus ? floorMod(value, field.modulus) : value;
 }
 
 } // namespace
@@ -62,7 +77,7 @@ Expr layoutExpr(const Layout &l, const OutputAxis &output, std::span<const Expr>
     bool masked = s.fields.size() > 1 && mask > 0;
     Expr value;
     for (const Field &f : s.fields) {
-      Expr field = fieldExpr(f, context.cast(dtype, inputs[f.axis]), masked);
+      Expr field = fieldExpr(f, context.cast(dtype, inputs[f.axis]), masked ? mask : 0);
       value = value ? context.binary(BinaryOp::Xor, value, field) : field;
     }
     if (s.constant)

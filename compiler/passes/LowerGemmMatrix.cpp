@@ -8,6 +8,7 @@
 #include "passes/LayoutExpr.h"
 #include "passes/Physical.h"
 #include "passes/Registers.h"
+#include "passes/Rewrite.h"
 #include "support/Check.h"
 
 namespace tlc::passes {
@@ -302,6 +303,22 @@ void lowerMatrixGemm(const GemmContext &g) {
 }
 
 // ---- Loops ----
+//
+//   for %k in 0 .. %n {                                wait(2) ; barrier
+//     wait(2)                                          if 0 < %n { operands of step 0 of round 0 }
+//     if %k + 3 < %n { copy … -> %A_s@(%k + 3) % 4 }   if 3 < %n { copy … } ; commit
+//     commit                                    =>     for %k in 0 .. %n {
+//     gemm %A_s@%k % 4, … -> %C_l                        operands of step 1 ; products of step 0
+//   }                                                    wait(2)
+//                                                        operands of step 0 of round %k + 1
+//                                                        if %k + 4 < %n { copy … } ; commit
+//                                                        products of step 1
+//                                                      }
+//
+// The head of a round runs before the last products of the round before, which touch registers
+// only: so no warp stands at the barrier, or waits for its first operands, without products to
+// issue. The downstream compiler does not do this by itself, as it moves nothing over the end of a
+// loop.
 
 namespace {
 
@@ -330,6 +347,19 @@ bool tilesComeFromCopies(const Block &body, const GemmStmt &gemm) {
   return only;
 }
 
+/// Whether there is nothing in the block but asynchronous copies under conditions, which say that
+/// there is a round to copy for.
+bool onlyGuardedCopies(const Block &block, bool guarded = false) {
+  return std::all_of(block.begin(), block.end(), [&](const StmtPtr &stmt) {
+    if (auto *branch = dynCast<IfStmt>(stmt.get()))
+      return onlyGuardedCopies(branch->then, true) && branch->otherwise.empty();
+    auto *copy = dynCast<CopyStmt>(stmt.get());
+    auto *group = dynCast<AsyncStmt>(stmt.get());
+    return (copy && copy->async && guarded) ||
+           (group && group->commit && group->what == AsyncKind::CpAsync);
+  });
+}
+
 std::optional<GemmLoop> gemmLoop(Stmt &stmt) {
   auto *loop = dynCast<ForStmt>(&stmt);
   if (!loop || loop->body.size() < 2 || !loop->step.isConstant(1) ||
@@ -348,58 +378,57 @@ std::optional<GemmLoop> gemmLoop(Stmt &stmt) {
   return parts;
 }
 
-/// Whether a second block is on the multiprocessor to compute while this one waits at its barrier.
-/// Then carrying operands over the barrier costs more than it hides: on an H200, 4096^3 in f16
-/// against cuBLAS, tiles of 128 x 128 went from 0.54 to 0.46 with 128 threads (two blocks), tiles
-/// of 128 x 256 from 0.43 to 0.50 with 256 threads (one block).
-bool anotherBlockFits(const GemmStmt &gemm, const Target &target, const RoleThreads &threads) {
-  constexpr Index besides =
-      112; // registers for operands and addresses, as the downstream compiler reported them
-  auto shape = gemmShape(gemm);
-  if (!shape)
-    return false;
-  Index registers = shape->m * shape->n / threads.count + besides;
-  return 2 * registers * threads.count <= target.limits.registersPerSm;
-}
-
 } // namespace
 
 bool lowerGemmLoop(StmtPtr &stmt, Builder &b, const Target &target, const RoleThreads &threads) {
   auto found = threads.wholeBlock ? gemmLoop(*stmt) : std::nullopt;
-  if (!found || anotherBlockFits(*found->gemm, target, threads))
+  if (!found)
     return false;
   ForStmt &loop = *found->loop;
+  GemmContext g = gemmContext(*found->gemm, b, target, threads);
+  if (g.grid.perK < 2 || g.grid.perK % 2) // the slots of step 0 must be free during the last
+    return false;
   StmtPtr wait = std::move(loop.body.front()), gemm = std::move(loop.body.back());
   loop.body.erase(loop.body.begin());
   loop.body.pop_back();
-  auto put = [&](StmtPtr &first, StmtPtr &last) {
-    loop.body.insert(loop.body.begin(), std::move(first));
-    loop.body.push_back(std::move(last));
-  };
-  GemmContext g = gemmContext(cast<GemmStmt>(*gemm), b, target, threads);
-  if (g.grid.perK < 2 || g.grid.perK % 2) { // the slots of step 0 must be free during the last
-    put(wait, gemm);
-    return false;
-  }
+  Block copies = std::move(loop.body);
+  loop.body.clear();
+  b.range = gemm->range;
   MatrixGemm code(g);
   Context &context = b.context();
-  Expr first = context.int32(0);
+  Expr first = context.int32(0), last = context.int32(code.steps() - 1);
+  auto addAll = [&](Block &&block) {
+    for (StmtPtr &one : block)
+      b.add(std::move(one));
+  };
+  // Copies of the next round may come at the end of this one.
+  bool early = onlyGuardedCopies(copies);
   // The first round's tiles must be there. The barrier is written out, since it must not depend on
   // there being a round.
   b.add(cloneStmt(*wait));
   b.barrier();
   b.when(lessThan(loop.lo, loop.hi), [&] { code.load(first, {{loop.var, loop.lo}}); });
-  // Later copies are started first: the earlier they are under way, the fewer stages hide their
-  // latency.
+  if (early) {
+    Substitution firstRound{{loop.var, loop.lo}};
+    addAll(freshCopy(b.function, copies, firstRound));
+    substitute(copies, {{loop.var, loop.var + 1}});
+  }
   b.in(loop.body, [&] {
     code.clear();
+    if (!early)
+      addAll(std::move(copies));
     unrolledLoop(b, "k", code.steps() - 1, [&](Expr k) {
       code.load(k + 1);
       code.multiply(k);
     });
     b.add(std::move(wait));
-    b.when(lessThan(loop.var + 1, loop.hi), [&] { code.load(first, {{loop.var, loop.var + 1}}); });
-    code.multiply(context.int32(code.steps() - 1));
+    // The last round loads its own once more: a branch would keep the products from running beside
+    // the loads.
+    code.load(first, {{loop.var, minimum(loop.var + 1, loop.hi - 1)}});
+    // Behind all loads, which may not pass what writes shared memory, and beside products.
+    if (early)
+      addAll(std::move(copies));
+    code.multiply(last);
   });
   b.add(std::move(stmt));
   return true;

@@ -132,6 +132,8 @@ private:
     auto found = uses.find(let.var.get());
     if (found == uses.end())
       return true;
+    if (let.kept)
+      return false;
     unsigned length = size(let.value);
     if (length <= shortValue)
       return true;

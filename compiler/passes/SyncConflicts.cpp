@@ -1,5 +1,6 @@
 // Which accesses must not go unordered, and where the barrier between two belongs: the part of
 // SyncAnalysis that judges.
+#include "ir/Fold.h"
 #include "passes/SyncAnalysis.h"
 
 #include <algorithm>
@@ -15,6 +16,26 @@ namespace {
 bool byTensorMap(const Stmt &stmt) {
   const auto *call = dynCast<CallStmt>(&stmt);
   return call && usesTensorMap(*call);
+}
+
+/// A minimum or maximum in the expression; null if there is none.
+Expr choiceIn(Expr e) {
+  if (e.kind() == ExprKind::Binary &&
+      (e->binaryOp() == BinaryOp::Min || e->binaryOp() == BinaryOp::Max))
+    return e;
+  for (Expr operand : e->operands)
+    if (Expr found = choiceIn(operand))
+      return found;
+  return {};
+}
+
+Expr replaced(Expr e, Expr part, Expr by) {
+  if (e == part)
+    return by;
+  llvm::SmallVector<Expr, 3> operands;
+  for (Expr operand : e->operands)
+    operands.push_back(replaced(operand, part, by));
+  return e->operands.empty() ? e : rebuild(e, operands);
 }
 
 } // namespace
@@ -83,12 +104,42 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
   // Two stores to one element of a tensor: the order of threads is nobody's promise.
   if (global && !pending.address.reads && !address.reads)
     return false;
-  if (!analysis::mayMeet(pending.address, address, ranges))
+  if (!analysis::mayMeet(pending.address, address, ranges) || inOtherVersions(pending, address))
     return false;
   if (pending.flight != Flight::Done)
     return true;
   return !threads.onlyOwn(pending.address, address, ranges) &&
          !(pending.inWarp && onlyOwnWarp(pending, address));
+}
+
+/// Whether the two use different versions where one of them is chosen by a minimum or maximum:
+/// whichever side it is, if it can be that side when both happen.
+bool SyncAnalysis::inOtherVersions(const Pending &pending, const Address &address) {
+  Expr before = pending.address.version, now = address.version;
+  if (pending.address.buffer->storage() != address.buffer->storage() || !before || !now)
+    return false;
+  Expr choice = choiceIn(before);
+  if (!choice)
+    choice = choiceIn(now);
+  if (!choice)
+    return false;
+  analysis::Ranges::Scope both(ranges);
+  for (Expr guard : pending.guards)
+    ranges.assume(guard);
+  Expr a = choice->operands[0], b = choice->operands[1];
+  if (choice->binaryOp() == BinaryOp::Max)
+    std::swap(a, b);
+  for (bool first : {true, false}) { // a <= b, b < a
+    Expr condition = first ? lessEqual(a, b) : lessThan(b, a);
+    if (ranges.refutes(condition))
+      continue;
+    analysis::Ranges::Scope scope(ranges);
+    ranges.assume(condition);
+    Expr chosen = first ? choice->operands[0] : choice->operands[1];
+    if (!ranges.differ(replaced(before, choice, chosen), replaced(now, choice, chosen)))
+      return false;
+  }
+  return true;
 }
 
 /// Whether the two touch common elements only when threads of one warp make both.

@@ -112,5 +112,20 @@ template <class Word> TLC_DEVICE int ffs(Word x) {
 // Tells the compiler a fact.
 TLC_DEVICE void assume(bool fact TLC_AT) { __builtin_assume(fact TLC_HERE); }
 
+//@ kept
+// `value`, which the compiler then does not compute anew in each place where it is used.
+TLC_DEVICE int kept(int value) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+r"(value));
+#endif
+  return value;
+}
+TLC_DEVICE int64_t kept(int64_t value) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+l"(value));
+#endif
+  return value;
+}
+
 //@ end
 } // namespace tlc
