@@ -1,5 +1,6 @@
 // Barriers, fences, and what the threads of a warp tell each other.
 #include "elaborate/TCall.h"
+#include "ir/GridDependency.h"
 
 namespace tlc::elaborate {
 
@@ -187,6 +188,17 @@ Value maxRegisters(TCall &c) {
   return Value::none();
 }
 
+/// Kernels that overlap. Where they cannot, those of a stream follow each other anyway.
+Value dependency(TCall &c) {
+  const Target &target = c.e.target;
+  if (!c.statement() || !target.isCuda() || target.architecture < 90)
+    return Value::none();
+  auto &call = c.builder().add<ir::CallStmt>();
+  call.callee = c.info.id == Builtin::PdlSync ? ir::gridWait : ir::gridLaunch;
+  call.hasEffect = true;
+  return Value::none();
+}
+
 // ---- Warps
 
 Value warpCall(TCall &c, std::string callee, DType type, std::vector<ir::Argument> args,
@@ -355,6 +367,8 @@ void addSync(Handlers &t) {
   for (Builtin id : {Builtin::SetMaxNreg, Builtin::IncMaxNreg, Builtin::DecMaxNreg})
     handle(t, id, maxRegisters);
   handle(t, Builtin::BlockRankInCluster, clusterRank);
+  handle(t, Builtin::PdlTrigger, dependency);
+  handle(t, Builtin::PdlSync, dependency);
 }
 
 void addWarp(Handlers &t) {

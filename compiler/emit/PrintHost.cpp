@@ -1,6 +1,7 @@
 #include "emit/PrintHost.h"
 
 #include "emit/Wrap.h"
+#include "ir/GridDependency.h"
 #include "support/Check.h"
 
 #include <algorithm>
@@ -386,7 +387,8 @@ private:
                                               : text(launch.cluster[0]) + "u";
     std::string shape = "{{" + block + "}, {" + clusterX + ", " + text(launch.cluster[1]) + "u, " +
                         text(launch.cluster[2]) + "u}, " + text(launch.sharedBytes) + ", " +
-                        (launch.cooperative ? "true" : "false") + "}";
+                        (launch.cooperative ? "true" : "false") +
+                        (waitsForGrid(launch) ? ", true}" : ", false}");
     std::vector<std::string> items = {name, kernel.name, grid, shape, "stream"};
     for (const KernelArgument &argument : kernel.arguments)
       items.push_back(passed(variant, argument));

@@ -1,5 +1,6 @@
 #include "emit/PrintKernel.h"
 
+#include "ir/GridDependency.h"
 #include "ir/Walk.h"
 #include "support/Check.h"
 
@@ -143,6 +144,9 @@ private:
   }
 
   void printSignature() {
+    // Loads of what is promised not to change may move before the wait for the kernel that changes
+    // it.
+    const bool changes = waitsForGrid(launch);
     std::vector<std::string> items;
     for (KernelArgument &a : kernel.arguments) {
       if (a.map) {
@@ -151,7 +155,7 @@ private:
       } else if (a.buffer) {
         a.type = std::string(a.buffer->writable ? "" : "const ") +
                  stmts.exprs.storageOf(a.buffer->dtype) + " *";
-        if (!a.buffer->noRestrict) {
+        if (!a.buffer->noRestrict && !changes) {
           if (dialect.family == Family::Cpu)
             runtime.use("TLC_RESTRICT");
           a.type += std::string(dialect.restrictWord) + " ";

@@ -221,6 +221,8 @@ constexpr Row rows[] = {
     {"elect_one", electOne},
     {"cluster_rank", clusterRank},
     {"tma_prefetch", nothing},
+    {"grid_dependency_wait", nothing}, // launches follow each other here
+    {"grid_dependency_launch", nothing},
     {"setmaxnreg_inc", nothing},
     {"setmaxnreg_dec", nothing},
 };

@@ -62,6 +62,7 @@
 // are. Reasons to leave a launch alone are the plan's to report.
 #include "analysis/Effects.h"
 #include "ir/Builder.h"
+#include "ir/GridDependency.h"
 #include "ir/Walk.h"
 #include "passes/ConsumerSides.h"
 #include "passes/Pass.h"
@@ -98,6 +99,12 @@ public:
       makeRings();
     rings.hoistTiles(before);
     rings.initialise(before);
+    // All sides need it, and none can begin earlier than the first of them.
+    if (removeGridWaits(launch.body)) {
+      auto &wait = Builder(function, before).add<CallStmt>();
+      wait.callee = gridWait;
+      wait.hasEffect = true;
+    }
     buildProducer(producer);
     if (converters)
       buildConverter(second);

@@ -125,6 +125,7 @@ struct launch_shape {
   unsigned block[3], cluster[3];
   int shared;       // bytes
   bool cooperative; // all blocks are resident at once
+  bool dependent;   // may begin before the kernel before it has ended: it waits for that one itself
 };
 
 //@ same_type
@@ -138,7 +139,7 @@ inline tlc_status launch(const char *function, void (*kernel)(P...), const int64
                          typename same_type<P>::type... arguments) {
   if (grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0)
     return TLC_OK;
-  cudaLaunchAttribute attributes[2] = {};
+  cudaLaunchAttribute attributes[3] = {};
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2]));
   config.blockDim = dim3(shape.block[0], shape.block[1], shape.block[2]);
@@ -156,6 +157,11 @@ inline tlc_status launch(const char *function, void (*kernel)(P...), const int64
     cudaLaunchAttribute &cooperative = attributes[config.numAttrs++];
     cooperative.id = cudaLaunchAttributeCooperative;
     cooperative.val.cooperative = 1;
+  }
+  if (shape.dependent) {
+    cudaLaunchAttribute &dependent = attributes[config.numAttrs++];
+    dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    dependent.val.programmaticStreamSerializationAllowed = 1;
   }
   const cudaError_t error = cudaLaunchKernelEx(&config, kernel, arguments...);
   return error == cudaSuccess ? TLC_OK : fail_native(function, "launch", error);
