@@ -2,7 +2,7 @@
 """Builds kernels for a GPU, checks them there and times them against cuBLAS, cuBLASLt, PyTorch's attention, a device copy and, where
 their sources are at hand, hand-written kernels.
 
-    tools/bench/gpu/bench.py build --work bench-out [--hand-gemm DIR] [--hand-attention FILE.cu]     needs nvcc, no GPU
+    tools/bench/gpu/bench.py build --work bench-out [--hand-gemm DIR] [--hand-attention FILE.cu] [--flash-mla DIR]     needs nvcc, no GPU
     tools/bench/gpu/bench.py run   --work bench-out --json results.json --seconds 280               needs a GPU, no compiler
     tools/bench/gpu/bench.py       ...                                                              both
 
@@ -228,6 +228,14 @@ class Builder:
             yield self.tool, "hand_gemm", tools / "hand_gemm.so", *shared, f"-I{folder}", folder / "gemm_sm90.cu", HERE / "hand_gemm.cu"
         if arguments.hand_attention and wanted("attention"):
             yield self.tool, "hand_attention", tools / "hand_attention.so", *shared, arguments.hand_attention
+        if arguments.flash_mla and wanted("mla"):
+            csrc = arguments.flash_mla / "csrc"
+            folders = [csrc, csrc / "sm90", csrc / "kerutils/include", csrc / "cutlass/include"]
+            parts = ["sm90/decode/dense/instantiations/bf16.cu", "smxx/decode/combine/combine.cu",
+                     "smxx/decode/get_decoding_sched_meta/get_decoding_sched_meta.cu"]
+            yield (self.tool, "flash_mla", tools / "flash_mla.so", "-std=c++20", *shared[1:], "--expt-relaxed-constexpr", "-w", "-DNDEBUG",
+                   "-DFLASH_MLA_DISABLE_FP16", "-DCUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL=1", *(f"-I{folder}" for folder in folders),
+                   *(csrc / part for part in parts), HERE / "flash_mla.cu", "-lcuda")
 
 
 def build(arguments):
@@ -296,6 +304,8 @@ def torch_rows(arguments, jobs, tools, target, seconds):
         options.append("compile=1")
     if "hand_attention" in tools:
         options.append(f"hand={tools['hand_attention']}")
+    if "flash_mla" in tools:
+        options.append(f"flash_mla={tools['flash_mla']}")
     yield from stream([sys.executable, HERE / "torch_bench.py", *options, *libraries])
 
 
@@ -336,7 +346,7 @@ def means(rows):
 def run_all(arguments):
     begin, plan = time.monotonic(), json.loads((arguments.work / "jobs.json").read_text())
     plan["jobs"] = [job for job in plan["jobs"] if selected(name_of(job), arguments.only)]
-    tools = {j["job"]: arguments.work / j["library"] for j in plan["jobs"] if j["job"] in ("gemm_bench", "hand_gemm", "hand_attention")}
+    tools = {j["job"]: arguments.work / j["library"] for j in plan["jobs"] if j["job"] in ("gemm_bench", "hand_gemm", "hand_attention", "flash_mla")}
     arguments.scratch.mkdir(parents=True, exist_ok=True)
     rows = list(plan["failed"])
 
@@ -383,6 +393,7 @@ def main():
     parser.add_argument("--variant", nargs="+", action="append", default=[], metavar="WORD", help="NAME KEY=VALUE ...")
     parser.add_argument("--hand-gemm", type=pathlib.Path, help="folder with gemm_sm90.cu and gemm_sm90.h")
     parser.add_argument("--hand-attention", type=pathlib.Path, help="attn_sm90.cu")
+    parser.add_argument("--flash-mla", type=pathlib.Path, help="folder of FlashMLA with its submodule, for latent attention")
     parser.add_argument("--compile", action="store_true", help="time torch.compile, too, where it fuses something (seconds each)")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=280, help="for `run`: rows that would start later are left out")

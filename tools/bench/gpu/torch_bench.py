@@ -2,7 +2,7 @@
 """Times tlc's attention against PyTorch's FA2 and cuDNN backends and, if given, a hand-written kernel, checked against float64;
 the other kernels that are timed from Python are in torch_gemm.py, torch_memory.py and torch_decode.py. Prints one JSON object a row and peer.
 
-    torch_bench.py [seconds=S] [rounds=N] [lengths=L,L] [compile=1] [hand=LIBRARY] lib=NAME=PATH=SYMBOL ...
+    torch_bench.py [seconds=S] [rounds=N] [lengths=L,L] [compile=1] [hand=LIBRARY] [flash_mla=LIBRARY] lib=NAME=PATH=SYMBOL ...
 
 NAME is attention:DIM:MASK:CONFIG with MASK causal or full, or what those files say; see bench.py."""
 import ctypes
@@ -142,7 +142,7 @@ def main(arguments):
 
     torch_memory.run(of(torch_memory.FAMILIES), timer, out_of_time)
     torch_gemm.run(of(torch_gemm.FAMILIES), timer, out_of_time, "compile" in options)
-    torch_decode.run(of(("mla",)), timer, out_of_time)
+    torch_decode.run(of(("mla",)), timer, out_of_time, options.get("flash_mla"))
     lengths = [int(x) for x in options.get("lengths", "1024,2048,4096,8192,16384").split(",")]
     hand = hand_attention(options["hand"]) if "hand" in options else None
     groups = {}
