@@ -19,13 +19,35 @@ ConsumerSides::ConsumerSides(Function &function, Launch &launch, const Target &t
   for (const Channel &channel : plan.channels) {
     std::int64_t warps = (readingOf(channel, false).first ? frontWarps : 0) +
                          (readingOf(channel, true).first ? backWarps : 0);
-    rings.make(channel, context.int32(1), rings.blocksOf(channel) * warps);
+    rings.make(channel, context.int32(1), rings.blocksOf(channel) * warps, partsOf(channel));
   }
   for (const Handover &handover : split.handovers) {
     passages.push_back(makePassage(handover));
     passages.back().ring =
         &rings.make(channels.back(), context.int32(frontWarps), context.int32(backWarps));
   }
+}
+
+/// The front begins with the first columns of a tile while the others are on their way, if the
+/// product that it needs them for sums along them. Of a few parts each is long enough to hide the
+/// wait for the next one; they end where rows of the swizzle do.
+std::int64_t ConsumerSides::partsOf(const Channel &channel) const {
+  constexpr std::int64_t most = 4, rowBits = 128 * 8;
+  const auto *gemm = dynCast<GemmStmt>(readingOf(channel, false).first);
+  if (!gemm || !channel.repeats || channel.copies.size() != 1 || channel.tiles.size() != 1)
+    return 1;
+  const CopyStmt &copy = *channel.copies.front();
+  const Buffer &tile = *channel.tiles.front();
+  if (gemm->b.buffer != &tile || !gemm->transposeB || !gemm->b.wholeBuffer() || gemm->transposeA ||
+      gemm->a.buffer->storage() == &tile || !copy.target.wholeBuffer() || copy.multicast ||
+      copy.source.isDropped(copy.source.buffer->rank() - 1) || !gemm->a.extents.back().constant() ||
+      !copy.source.extents.back().constant())
+    return 1;
+  const std::int64_t bits = *tile.shape.back().constant() * tile.dtype.bits();
+  for (std::int64_t parts = most; parts > 1; --parts)
+    if (bits % (parts * rowBits) == 0)
+      return parts;
+  return 1;
 }
 
 /// The tile that it goes through, as the newest channel.
@@ -132,10 +154,12 @@ void ConsumerSides::block(const Block &source, Builder &b) {
     if (!scalar && !hasPart(*stmt, back))
       continue;
     before(*stmt, b, open);
-    StmtPtr part = sideOf(*stmt, b);
-    for (auto &[ring, at] : open)
-      rings.useVersion(*part, *ring, at);
-    b.add(std::move(part));
+    if (!inParts(*stmt, b, open)) {
+      StmtPtr part = sideOf(*stmt, b);
+      for (auto &[ring, at] : open)
+        rings.useVersion(*part, *ring, at);
+      b.add(std::move(part));
+    }
     behind(*stmt, b, open);
   }
 }
@@ -156,6 +180,30 @@ StmtPtr ConsumerSides::sideOf(const Stmt &stmt, Builder &b) {
   return copy;
 }
 
+/// The front's product with a tile that comes in parts: each is multiplied as soon as it is there.
+bool ConsumerSides::inParts(const Stmt &stmt, Builder &b, Open &open) {
+  for (auto &[ring, at] : open) {
+    if (back || ring->parts == 1 || readingOf(*ring->channel, false).first != &stmt)
+      continue;
+    for (std::int64_t part = 0; part < ring->parts; ++part) {
+      rings.waitPart(b, *ring, at, part);
+      StmtPtr product = sideOf(stmt, b);
+      auto &gemm = cast<GemmStmt>(*product);
+      gemm.a = Rings::partOf(gemm.a, part, ring->parts);
+      gemm.b = Rings::partOf(gemm.b, part, ring->parts);
+      gemm.async = true; // all add to the same sums, one after the other
+      if (part > 0)
+        gemm.clear = {};
+      for (auto &[used, where] : open)
+        rings.useVersion(gemm, *used, where);
+      b.add(std::move(product));
+    }
+    b.wait(0, AsyncKind::Wgmma);
+    return true;
+  }
+  return false;
+}
+
 void ConsumerSides::adapt(Stmt &stmt) {
   if (auto *loop = dynCast<ForStmt>(&stmt))
     makeSerial(*loop);
@@ -174,7 +222,8 @@ void ConsumerSides::before(const Stmt &stmt, Builder &b, Open &open) {
   for (Ring &ring : rings)
     if (!ring.channel->copies.empty() && readingOf(*ring.channel, back).first == &stmt) {
       open[&ring] = rings.position(b, ring);
-      rings.waitFull(b, ring, open[&ring]);
+      if (back || ring.parts == 1)
+        rings.waitFull(b, ring, open[&ring]);
     }
   for (const Passage &passage : passages)
     for (const HandoverSite &site : passage.handover->sites) {

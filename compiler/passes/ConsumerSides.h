@@ -36,9 +36,11 @@ private:
   bool hasPart(const ir::Stmt &stmt, bool back) const;
   bool usesStorage(const ir::Buffer &storage, bool back) const;
   Reading readingOf(const Channel &channel, bool back) const;
+  std::int64_t partsOf(const Channel &channel) const;
   Passage makePassage(const Handover &handover);
   void block(const ir::Block &source, ir::Builder &b);
   ir::StmtPtr sideOf(const ir::Stmt &stmt, ir::Builder &b);
+  bool inParts(const ir::Stmt &stmt, ir::Builder &b, Open &open);
   void before(const ir::Stmt &stmt, ir::Builder &b, Open &open);
   void behind(const ir::Stmt &stmt, ir::Builder &b, Open &open);
   void adapt(ir::Stmt &stmt);

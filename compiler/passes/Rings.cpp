@@ -9,18 +9,20 @@ namespace tlc::passes {
 
 using namespace ir;
 
-Ring &Rings::make(const Channel &channel, Expr filling, Expr freeing) {
+Ring &Rings::make(const Channel &channel, Expr filling, Expr freeing, std::int64_t parts) {
   Ring &ring = rings.emplace_back();
   ring.channel = &channel;
   ring.filling = filling;
   ring.freeing = freeing;
+  ring.parts = parts;
   const Buffer &first = *channel.tiles.front();
   SourceRange range = !channel.copies.empty()   ? channel.copies.front()->range
                       : !channel.makers.empty() ? channel.makers.front()->range
                                                 : first.range;
   Expr stages = context.int32(channel.stages);
   DType word(Scalar::UInt64);
-  ring.full = &function.addBuffer(first.name + "_full", word, Scope::Barrier, {stages}, range);
+  ring.full = &function.addBuffer(first.name + "_full", word, Scope::Barrier,
+                                  {context.int32(channel.stages * parts)}, range);
   if (channel.repeats)
     ring.empty = &function.addBuffer(first.name + "_empty", word, Scope::Barrier, {stages}, range);
   for (Buffer *tile : channel.tiles)
@@ -58,9 +60,10 @@ void Rings::initialise(Block &out) {
   b.when(equals(launch.tid, 0), [&] {
     for (Ring &ring : rings)
       b.unrolled("i", ring.channel->stages, [&](Expr i) {
-        mbar(b, MbarOp::Init, *ring.full, i, ring.filling);
+        for (std::int64_t part = 0; part < ring.parts; ++part)
+          mbar(b, MbarOp::Init, full(ring, {i, {}}, part), ring.filling);
         if (ring.empty)
-          mbar(b, MbarOp::Init, *ring.empty, i, ring.freeing);
+          mbar(b, MbarOp::Init, {ring.empty, {i}, {}}, ring.freeing);
       });
     b.add<FenceStmt>().what = FenceKind::MbarInit;
   });
@@ -70,12 +73,16 @@ void Rings::initialise(Block &out) {
     ready.scope = BarrierScope::Cluster;
 }
 
-MbarStmt &Rings::mbar(Builder &b, MbarOp op, Buffer &barrier, Expr index, Expr value) const {
+MbarStmt &Rings::mbar(Builder &b, MbarOp op, Element barrier, Expr value) const {
   auto &stmt = b.add<MbarStmt>();
   stmt.op = op;
-  stmt.barrier = {&barrier, {index}, {}};
+  stmt.barrier = std::move(barrier);
   stmt.value = value;
   return stmt;
+}
+
+Element Rings::full(const Ring &ring, Position at, std::int64_t part) const {
+  return {ring.full, {ring.parts == 1 ? at.slot : at.slot * ring.parts + part}, {}};
 }
 
 Expr Rings::blocksOf(const Channel &channel) const {
@@ -125,18 +132,34 @@ void Rings::advance(Builder &b, const Ring &ring, Position at) const {
 }
 
 void Rings::waitFull(Builder &b, const Ring &ring, Position at) const {
-  mbar(b, MbarOp::Wait, *ring.full, at.slot, at.phase);
+  for (std::int64_t part = 0; part < ring.parts; ++part)
+    waitPart(b, ring, at, part);
+}
+
+void Rings::waitPart(Builder &b, const Ring &ring, Position at, std::int64_t part) const {
+  mbar(b, MbarOp::Wait, full(ring, at, part), at.phase);
 }
 
 void Rings::waitEmpty(Builder &b, const Ring &ring, Position at) const {
   if (ring.empty)
-    mbar(b, MbarOp::Wait, *ring.empty, at.slot, context.int32(1) - at.phase);
+    mbar(b, MbarOp::Wait, {ring.empty, {at.slot}, {}}, context.int32(1) - at.phase);
+}
+
+Region Rings::partOf(const Region &region, std::int64_t part, std::int64_t parts) {
+  Region result = region;
+  const std::size_t last = region.extents.size() - 1;
+  const std::int64_t width = *region.extents[last].constant() / parts;
+  result.offsets[last] = region.offsets[last] + part * width;
+  result.extents[last] =
+      region.extents[last].context().integer(region.extents[last].dtype(), width);
+  return result;
 }
 
 void Rings::announce(Builder &b, const Ring &ring, Expr slot) const {
   b.add<BarrierStmt>().scope = BarrierScope::Warp;
-  b.when(equals(floorMod(launch.tid, target.limits.warp), 0),
-         [&] { mbar(b, MbarOp::Arrive, *ring.full, slot); });
+  b.when(equals(floorMod(launch.tid, target.limits.warp), 0), [&] {
+    mbar(b, MbarOp::Arrive, full(ring, {slot, {}}));
+  });
 }
 
 void Rings::giveBack(Builder &b, const Ring &ring, Expr slot, Expr condition) const {
@@ -147,7 +170,7 @@ void Rings::giveBack(Builder &b, const Ring &ring, Expr slot, Expr condition) co
   bool alone = blocks.isConstant(1);
   Expr chosen = alone ? equals(lane, 0) : lessThan(lane, blocks);
   b.when(logicalAnd(chosen, condition), [&] {
-    MbarStmt &arrival = mbar(b, MbarOp::Arrive, *ring.empty, slot);
+    MbarStmt &arrival = mbar(b, MbarOp::Arrive, {ring.empty, {slot}, {}});
     if (!alone)
       arrival.cta = lane;
   });

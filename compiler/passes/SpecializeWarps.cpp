@@ -219,30 +219,37 @@ private:
     if (&source != channel.copies.back())
       return; // all at once, where everything is known that they depend on
     Block tensors, pieces;
-    for (const CopyStmt *copy : channel.copies)
-      (channel.byThreads.count(copy) ? pieces : tensors).push_back(started(*copy, ring, at));
-    if (!tensors.empty()) // they announce their bytes themselves
-      b.in(tensors, [&] { rings.mbar(b, MbarOp::Arrive, *ring.full, at.slot); });
+    for (std::int64_t part = 0; part < ring.parts; ++part) {
+      for (const CopyStmt *copy : channel.copies)
+        (channel.byThreads.count(copy) ? pieces : tensors)
+            .push_back(started(*copy, ring, at, part));
+      if (!tensors.empty()) // they announce their bytes themselves
+        b.in(tensors, [&] { rings.mbar(b, MbarOp::Arrive, rings.full(ring, at, part)); });
+    }
     if (plan.byThreads() && !tensors.empty())
       b.add(role(0, 1, 0, tensors));
     else
       std::move(tensors.begin(), tensors.end(), std::back_inserter(b.block()));
     if (!pieces.empty()) {
       std::move(pieces.begin(), pieces.end(), std::back_inserter(b.block()));
-      rings.mbar(b, MbarOp::CpAsyncArrive, *ring.full, at.slot);
+      rings.mbar(b, MbarOp::CpAsyncArrive, rings.full(ring, at));
     }
     rings.advance(b, ring, at);
   }
 
   /// The copy as the producer starts it.
-  StmtPtr started(const CopyStmt &source, const Ring &ring, Position at) const {
+  StmtPtr started(const CopyStmt &source, const Ring &ring, Position at, std::int64_t part) const {
     StmtPtr stmt = cloneStmt(source);
     auto &copy = cast<CopyStmt>(*stmt);
     copy.async = true;
+    if (ring.parts > 1) {
+      copy.source = Rings::partOf(copy.source, part, ring.parts);
+      copy.target = Rings::partOf(copy.target, part, ring.parts);
+    }
     copy.target.version = rings.version(ring, at);
     if (!ring.channel->byThreads.count(&source)) {
       copy.copyKind = CopyKind::Tma;
-      copy.barrier = {ring.full, {at.slot}, {}};
+      copy.barrier = rings.full(ring, at, part);
     }
     return stmt;
   }
