@@ -93,7 +93,9 @@ public:
     auto loads = wantLoads();
     facts.loads = all(loads);
     walk(launch.body, [&](Stmt &stmt) {
-      if (isa<CopyStmt>(stmt) || isa<MapStmt>(stmt) || isa<AtomicTileStmt>(stmt))
+      const auto *loop = dynCast<ForStmt>(&stmt);
+      if (isa<CopyStmt>(stmt) || isa<MapStmt>(stmt) || isa<AtomicTileStmt>(stmt) ||
+          (loop && loop->kind == ForKind::Vector))
         forEachUseInside(stmt);
       return true;
     });

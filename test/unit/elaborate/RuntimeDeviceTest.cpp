@@ -287,6 +287,12 @@ TEST_CASE("reductions over the threads of an axis") {
   CHECK(refused("r = T.comm_reducer(lambda p, q: p * q, [1])").substr(0, 6) == "TL1506");
 }
 
+TEST_CASE("kernels that overlap") {
+  has(irOf("T.pdl_sync()"), "call @grid_dependency_wait() effect");
+  has(irOf("T.pdl_trigger()"), "call @grid_dependency_launch() effect");
+  CHECK(irOf("T.pdl_sync()\nT.pdl_trigger()", "sm80").find("grid_dependency") == std::string::npos);
+}
+
 TEST_CASE("other statements") {
   has(irOf("if n > 3:\n    T.thread_return()"), "exit");
   has(irOf("I[0] = T.meta_var(3) + T.IntImm('int32', 4) + T.likely(n)"), "%n + ");

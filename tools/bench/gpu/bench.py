@@ -59,6 +59,7 @@ MEMORY_BOUND = [
     ("softmax:8192:0", "softmax", "register_softmax(M, 8192, threads=256)"),
     ("softmax:8192:1", "softmax", "kept_softmax(M, N)"),
     ("softmax:131072:1", "softmax", "kept_softmax(M, N, kept=98304, threads=1024)"),
+    ("gemv", "gemv", "matvec(N, K)"),
     ("transpose", "transpose", "transpose_tiles(M, N)"),
     ("quantize:4096:4096", "quantize", "quantize(M, 4096, group=4096)"),
     ("quantize:8192:128", "quantize", "quantize(M, 8192, group=128)"),
@@ -77,6 +78,7 @@ FAMILIES = {
     "swiglu": ("gemm_family/epilogues.tl", "swiglu(M, N, K, {tile})", [(256, 128, 128, 64, 4), (256, 128, 96, 64, 4)]),
     "batched": ("gemm_family/batched.tl", "batched(batch, M, N, K, {tile})", [(256, 128, 256, 64, 4), (256, 128, 128, 64, 5)]),
     "skinny": ("gemm_family/skinny.tl", "skinny(M, N, K, {tile})", SKINNY_TILES),
+    "splitk": ("splitk_gemm/kernel.tl", "matmul(M, N, K, splits=4, {tile})", [(256, 128, 64, 64, 6), (128, 64, 64, 64, 6)]),
 }
 # (heads, splits, block_N) of latent attention; see torch_decode.py.
 MLA = [(128, 1, 64), (128, 2, 64), (16, 2, 64), (16, 4, 64)]

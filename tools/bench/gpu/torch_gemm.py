@@ -11,10 +11,11 @@ FP8, BF16, HALF = torch.float8_e4m3fn, torch.bfloat16, torch.float16
 
 class Case:
     """Arguments before the sizes, the last of them the result; what PyTorch calls; `reference` in float32 or better; how far
-    apart they may be."""
+    apart they may be; what has to be done `before` each launch."""
 
-    def __init__(self, arguments, peers, reference, limit, flops):
+    def __init__(self, arguments, peers, reference, limit, flops, before=lambda case: None):
         self.arguments, self.peers, self.reference, self.limit, self.flops = arguments, peers, reference, limit, flops
+        self.before = before
 
 
 def normal(*shape, dtype):
@@ -99,6 +100,13 @@ def batched(batch, m, n, k):
                 lambda: torch.bmm(a.float(), b.float().transpose(1, 2)), 1e-3, 2 * batch * m * n * k)
 
 
+def splitk(m, n, k):
+    """The sum is added to what is there, so clearing it is part of the work. B is [K, N] here."""
+    a, b = normal(m, k, dtype=HALF), normal(k, n, dtype=HALF)
+    return Case([a, b, poisoned(m, n, dtype=torch.float32)], {"torch.mm": lambda: torch.mm(a, b)},
+                lambda: a.float() @ b.float(), 1e-3, 2 * m * n * k, before=lambda case: case.arguments[-1].zero_())
+
+
 COMPILE = False
 FAMILIES = {
     "fp8": lambda m, n, k: fp8(m, n, k, False),
@@ -109,6 +117,7 @@ FAMILIES = {
     "swiglu": swiglu,
     "batched": batched,
     "skinny": skinny,
+    "splitk": splitk,
 }
 # By the rows of the performance table.
 ROWS = {
@@ -119,6 +128,7 @@ ROWS = {
     "bias_gelu": [("14", 4096, 16384, 4096)],
     "swiglu": [("15", 4096, 14336, 4096)],
     "batched": [("18", 8, 1024, 1024, 1024)],
+    "splitk": [("19", 128, 2112, 7168)],
     "skinny": [("21", 16, 8192, 8192), ("21-64", 64, 8192, 8192), ("20", 64, 7168, 16384)],
 }
 
@@ -128,10 +138,14 @@ def measure(family, identity, sizes, kernels, timer):
     reference, out, right = case.reference(), case.arguments[-1], {}
     for config, call in kernels.items():
         out.copy_(poisoned(*out.shape, dtype=out.dtype) if out.is_floating_point() else torch.full_like(out, -1))
-        call(*case.arguments, *sizes)
+        def launch(call=call):
+            case.before(case)
+            call(*case.arguments, *sizes)
+
+        launch()
         error = distance(out, reference)
         if error < case.limit:
-            right[config] = lambda call=call: call(*case.arguments, *sizes)
+            right[config] = launch
         else:
             row(kernel=family, id=identity, shape=shape, config=config, check="float32", worst=error, right=False)
     peers = {}

@@ -62,6 +62,14 @@ def softmax(call, width, run_time):
                 lambda: {"float64": (distance(y[-512:], x[-512:].double().softmax(-1)), 2e-3)}, lambda: torch.softmax(x, -1))
 
 
+def gemv(call):
+    n, k = 57344, 7168
+    a, x = torch.randn(n, k, device="cuda", dtype=HALF), torch.randn(k, device="cuda", dtype=HALF) / math.sqrt(k)
+    y = poisoned((n,), HALF)
+    return Case(f"{n}x{k}", 2 * n * k, lambda: call(a, x, y, n, k), lambda: {"float32": (distance(y, a.float() @ x.float()), 1e-3)},
+                lambda: torch.mv(a, x))
+
+
 def transpose(call):
     m, n = 8192, 8192
     x = torch.randn(m, n, device="cuda", dtype=HALF)
@@ -90,8 +98,8 @@ def quantize(call, width, group):
                 lambda: quotients()[0].to(torch.float8_e4m3fn))
 
 
-FAMILIES = {"vector_add": vector_add, "rmsnorm": rmsnorm, "layernorm": layernorm, "softmax": softmax, "transpose": transpose,
-            "quantize": quantize}
+FAMILIES = {"vector_add": vector_add, "rmsnorm": rmsnorm, "layernorm": layernorm, "softmax": softmax, "gemv": gemv,
+            "transpose": transpose, "quantize": quantize}
 
 
 def run(libraries, timer, out_of_time):
