@@ -147,6 +147,10 @@ inline tlc_status launch(const char *function, void (*kernel)(P...), const int64
   config.stream = static_cast<cudaStream_t>(stream);
   config.attrs = attributes;
   if (shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > 1) {
+    for (int d = 0; d < 3; ++d)
+      if (grid[d] % shape.cluster[d] != 0)
+        return fail(TLC_ERR_SHAPE, "%s: a grid of %lld blocks along %c is cut into clusters of %u",
+                    function, (long long)grid[d], "xyz"[d], shape.cluster[d]);
     cudaLaunchAttribute &cluster = attributes[config.numAttrs++];
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim.x = shape.cluster[0];

@@ -2,11 +2,18 @@
 import re
 
 
-def replaced(*lines):
-    """Every launch says these instead of what it says of the same words."""
+def replaced(*lines, only_first=False):
+    """Every launch, or the first one, says these instead of what it says of the same words."""
     words = "|".join(sorted({line.split()[0] for line in lines}))
-    added = "".join(f"\n  {line}" for line in lines)
-    return lambda schedule: re.sub(r"^(launch .*{)$", rf"\1{added}", re.sub(rf"^ *({words}) .*\n", "", schedule, flags=re.M), flags=re.M)
+
+    def change(launch):
+        head, _, rest = launch.partition("\n")
+        return "\n".join([head, *(f"  {line}" for line in lines), re.sub(rf"^ *({words}) .*\n", "", rest, flags=re.M)])
+
+    def change_all(schedule):
+        before, *launches = re.split(r"^(?=launch )", schedule, flags=re.M)
+        return before + "".join(change(l) if i == 0 or not only_first else l for i, l in enumerate(launches))
+    return change_all
 
 
 persistent = replaced("persistent yes")  # every launch walks over tiles
