@@ -140,16 +140,22 @@ bool storagesMeet(const Buffer &a, const Buffer &b) {
 
 } // namespace
 
-bool mayMeet(const Address &a, const Address &b, const Ranges &ranges) {
+bool elementsMayMeet(const Address &a, const Address &b) {
   if ((!a.writes && !b.writes) || (a.atomic && b.atomic))
     return false;
   const Buffer *x = a.buffer->storage(), *y = b.buffer->storage();
   if (x != y)
     return (x->scope == Scope::Shared || mayAlias(*x, *y)) && storagesMeet(*x, *y);
   // Views have indices of their own.
-  if (a.buffer == b.buffer && intersect(a.elements, b.elements).empty())
+  return a.buffer != b.buffer || !intersect(a.elements, b.elements).empty();
+}
+
+bool mayMeet(const Address &a, const Address &b, const Ranges &ranges) {
+  if (!elementsMayMeet(a, b))
     return false;
-  return x->versions == 1 || !a.version || !b.version || !ranges.differ(a.version, b.version);
+  const Buffer *x = a.buffer->storage();
+  return x != b.buffer->storage() || x->versions == 1 || !a.version || !b.version ||
+         !ranges.differ(a.version, b.version);
 }
 
 bool ThreadAddresses::isThread(Expr var) const {

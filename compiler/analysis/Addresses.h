@@ -70,6 +70,8 @@ private:
 /// Whether the two may touch a common byte: storage in the arena, versions and element ranges are
 /// looked at. Two reads never meet, nor do two atomics.
 bool mayMeet(const Address &a, const Address &b, const Ranges &ranges);
+/// The same in whatever versions.
+bool elementsMayMeet(const Address &a, const Address &b);
 
 /// `e` with lets replaced by their definitions.
 ir::Expr expandLets(ir::Expr e, const Ranges &ranges);

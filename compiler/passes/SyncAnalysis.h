@@ -126,7 +126,7 @@ private:
   void handOver(const ir::Stmt &stmt, State &state);
   bool conflicts(const Pending &pending, const analysis::Address &address);
   bool onlyOwnWarp(const Pending &pending, const analysis::Address &address);
-  bool inOtherVersions(const Pending &pending, const analysis::Address &address);
+  bool mayMeet(const Pending &pending, const analysis::Address &address);
   const ir::Stmt *missing(const Pending &pending, const ir::Stmt &stmt);
   void applyPoint(const SyncPoint &point, const ir::Stmt &stmt, State &state);
   void waitFor(ir::AsyncKind kind, std::int64_t open, const ir::Stmt &stmt, State &state);

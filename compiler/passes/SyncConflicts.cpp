@@ -104,7 +104,7 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
   // Two stores to one element of a tensor: the order of threads is nobody's promise.
   if (global && !pending.address.reads && !address.reads)
     return false;
-  if (!analysis::mayMeet(pending.address, address, ranges) || inOtherVersions(pending, address))
+  if (!mayMeet(pending, address))
     return false;
   if (pending.flight != Flight::Done)
     return true;
@@ -112,16 +112,19 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
          !(pending.inWarp && onlyOwnWarp(pending, address));
 }
 
-/// Whether the two use different versions where one of them is chosen by a minimum or maximum:
-/// whichever side it is, if it can be that side when both happen.
-bool SyncAnalysis::inOtherVersions(const Pending &pending, const Address &address) {
+/// As analysis::mayMeet. Where a minimum or maximum chooses one of the versions, each side that it
+/// can be when both happen is looked at by itself.
+bool SyncAnalysis::mayMeet(const Pending &pending, const Address &address) {
   Expr before = pending.address.version, now = address.version;
-  if (pending.address.buffer->storage() != address.buffer->storage() || !before || !now)
-    return false;
-  Expr choice = choiceIn(before);
-  if (!choice)
+  Expr choice;
+  if (before && now && pending.address.buffer->storage() == address.buffer->storage()) {
     choice = choiceIn(now);
+    if (!choice)
+      choice = choiceIn(before);
+  }
   if (!choice)
+    return analysis::mayMeet(pending.address, address, ranges);
+  if (!analysis::elementsMayMeet(pending.address, address))
     return false;
   analysis::Ranges::Scope both(ranges);
   for (Expr guard : pending.guards)
@@ -137,9 +140,9 @@ bool SyncAnalysis::inOtherVersions(const Pending &pending, const Address &addres
     ranges.assume(condition);
     Expr chosen = first ? choice->operands[0] : choice->operands[1];
     if (!ranges.differ(replaced(before, choice, chosen), replaced(now, choice, chosen)))
-      return false;
+      return true;
   }
-  return true;
+  return false;
 }
 
 /// Whether the two touch common elements only when threads of one warp make both.
