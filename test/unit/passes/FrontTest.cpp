@@ -190,6 +190,7 @@ TEST_CASE("all that a schedule can say survives printing and parsing") {
                            "}\n"
                            "kernel two\n"
                            "launch other {\n"
+                           "  specialize yes split\n"
                            "}\n";
   passes::ScheduleError error;
   auto read = passes::parseSchedule(text, error);
@@ -199,11 +200,12 @@ TEST_CASE("all that a schedule can say survives printing and parsing") {
   passes::Schedule two = passes::scheduleFor(*read, "two");
   REQUIRE(two.launches.size() == 1);
   CHECK(two.launches[0].name == "other");
-  CHECK_FALSE(read->launches[1].specialize);
+  CHECK((!read->launches[0].split && two.launches[0].split));
   for (const char *line :
        {"store C", "store C both", "store C staged columns 64", "store C tensor columns",
         "store C tensor rows 3", "store C direct deferred", "store C tensor buffers 0", "cluster 2",
-        "cluster 0 1", "persistent", "persistent maybe", "specialize 1"}) {
+        "cluster 0 1", "persistent", "persistent maybe", "specialize 1", "specialize no split",
+        "specialize yes two"}) {
     INFO(line);
     CHECK_FALSE(passes::parseSchedule(std::string("launch k {\n  ") + line + "\n}\n", error));
     CHECK(error.line == 2);
