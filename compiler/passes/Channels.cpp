@@ -39,7 +39,7 @@ public:
         return true;
       if (analysis::canUseTma(*copy, target, ranges))
         byTma.insert(copy);
-      else if (inRing(*copy) && analysis::canCopyAsync(*copy, target, ranges))
+      else if (inRing(*copy) && worthThreads(*copy, ranges))
         byThreads.insert(copy);
       return true;
     });
@@ -118,6 +118,13 @@ private:
     return std::any_of(loops.begin(), loops.end(), [&](const PlannedLoop &planned) {
       return planned.loop == loop && planned.stages > 1;
     });
+  }
+
+  /// Pieces of 4 bytes are so many that a warpgroup is longer busy with them than others with the
+  /// products; the program's threads, which are more, do better.
+  bool worthThreads(const CopyStmt &copy, const analysis::Ranges &ranges) const {
+    return analysis::canCopyAsync(copy, target, ranges) &&
+           analysis::copyPieceBytes(copy, ranges) >= 8;
   }
 
   struct Tile {
@@ -292,7 +299,7 @@ private:
       walk(std::as_const(planned.loop->body), [&](const Stmt &stmt) {
         if (analysis::isSharedLoad(stmt) && !taken.count(&stmt))
           plan.reason = "`" + cast<CopyStmt>(stmt).target.buffer->name +
-                        "` can be loaded neither by tensor copies nor by cp.async";
+                        "` can be loaded neither by tensor copies nor in pieces of 8 bytes";
         return true;
       });
     return feeds;

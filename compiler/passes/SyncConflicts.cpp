@@ -76,7 +76,7 @@ void SyncAnalysis::visitAccesses(const Stmt &stmt, State &state) {
     entry.guards = guards;
     entry.role = roles.empty() ? nullptr : roles.back();
     entry.address = address;
-    if (warpBarriers)
+    if (warpBarriers && address.async != AsyncKind::CpAsync) // whole tiles, not a warp's affair
       entry.warps = threads.byWarps(address, ranges);
     State one{true, {}};
     one.pending.push_back(std::move(entry));
