@@ -139,14 +139,19 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
   }
   State head = state;
   // What was done before the loop is in slots with fixed numbers: the first iterations of a
-  // pipelined loop are looked at one by one, as many as there are slots.
+  // pipelined loop are looked at one by one, as many as there are slots, while any of it is left.
   int exact = 0;
   const Summary &summary = summaries.at(&loop);
   if (summary.async)
     for (const Pending &entry : state.pending)
       if (std::int64_t slots = entry.address.buffer->storage()->versions; slots > 1)
         exact = std::max(exact, static_cast<int>(std::min<std::int64_t>(slots, maxShifts)) + 1);
-  for (int i = 0; i < exact && head.live; ++i) {
+  auto fromBefore = [&](const Pending &entry) {
+    return entry.address.buffer->storage()->versions > 1 && !contains(loop, *entry.origin);
+  };
+  for (int i = 0;
+       i < exact && head.live && std::any_of(head.pending.begin(), head.pending.end(), fromBefore);
+       ++i) {
     Expr value = loop.lo + function.context->integer(loop.var.dtype(), i) * step;
     head = runBody(loop, std::move(head), value);
     end(head, value);
