@@ -12,7 +12,7 @@
 // It does not keep it where it is short of registers, though, as in loops of matrix products, and
 // computes the whole address of each copy anew, in the time of the products. So what stands still
 // in the addresses of asynchronous copies is computed once in front of the loop, in a way that it
-// has to respect:
+// has to respect (in other loops registers are better left to it):
 //
 //   for %k in 0 .. %n {                              let %A_at = i64(%by*128 + %tid//4)*i64(%K)
 //   kept
@@ -49,7 +49,7 @@ public:
       auto *loop = dynCast<ForStmt>(stmt.get());
       bool counts = loop && (loop->kind == ForKind::Serial || loop->kind == ForKind::Pipelined);
       if (counts)
-        loops.push_back({loop->range, loop->var, {}, {}, {}});
+        loops.push_back({loop->range, loop->var, multipliesMatrices(loop->body), {}, {}, {}});
       else if (!loops.empty())
         define(*stmt);
       if (!loops.empty())
@@ -72,10 +72,21 @@ private:
   struct Loop {
     SourceRange range;
     Expr var;
+    bool matrices;              ///< products of matrices are computed in it
     std::vector<Expr> unrolled; ///< variables of loops inside that will be constants
     std::vector<Expr> defined;  ///< other variables that are bound inside
     Block kept;                 ///< lets that go in front of the loop
   };
+
+  static bool multipliesMatrices(const Block &body) {
+    bool found = false;
+    walk(body, [&](const Stmt &stmt) {
+      auto *call = dynCast<CallStmt>(&stmt);
+      found = found || (call && call->collective == Collective::Warp);
+      return !found;
+    });
+    return found;
+  }
 
   void define(const Stmt &stmt) {
     auto *loop = dynCast<ForStmt>(&stmt);
@@ -90,6 +101,8 @@ private:
       if (use.element && use.element->physical && use.buffer->storage()->scope == Scope::Global)
         split(use.element->indices[0]);
     });
+    if (!loops.back().matrices)
+      return;
     if (auto *move = dynCast<MoveStmt>(&stmt); move && move->async)
       for (Element *element : {&move->source, &move->target})
         keep(element->indices[0], *element->buffer);
