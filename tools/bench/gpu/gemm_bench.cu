@@ -234,16 +234,20 @@ struct Memory {
     return milliseconds;
   }
 
-  /// Median milliseconds of each, few launches in turns, so that heat and clock hit all alike.
-  std::vector<float> quick(const std::vector<std::function<void()>> &functions) {
-    std::vector<std::vector<float>> times(functions.size());
-    for (int i = 0; i < 5; ++i)
-      for (size_t j = 0; j < functions.size(); ++j)
-        if (float t = once(functions[j]); i) // the first one warms up
-          times[j].push_back(t);
+  /// Median milliseconds of each of `count`, few launches in turns, so that heat and clock hit all
+  /// alike.
+  std::vector<float> quick(size_t count, const std::function<void(size_t)> &launch) {
+    constexpr size_t rounds = 4;
+    std::vector<float> times(count * rounds);
+    for (size_t i = 0; i <= rounds; ++i)
+      for (size_t j = 0; j < count; ++j)
+        if (float t = once([&] { launch(j); }); i) // the first one warms up
+          times[j * rounds + i - 1] = t;
     std::vector<float> medians;
-    for (std::vector<float> &t : times)
-      medians.push_back(float(median(t)));
+    for (size_t j = 0; j < count; ++j) {
+      auto first = times.begin() + long(j * rounds);
+      medians.push_back(float(median(std::vector<float>(first, first + long(rounds)))));
+    }
     return medians;
   }
 };
@@ -289,19 +293,16 @@ public:
     int count = 0;
     auto status = cublasLtMatmulAlgoGetHeuristic(mem.lt, operation, first, second, result, result, preference, most, found, &count);
     cublasLtMatmulPreferenceDestroy(preference);
-    std::vector<cublasLtMatmulAlgo_t> able;
+    std::vector<int> able; // of `found`; nvcc 13.0 cannot compile a vector of the type itself
     for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i) {
       algorithm = found[i].algo;
       if (matmul() == CUBLAS_STATUS_SUCCESS)
-        able.push_back(algorithm);
+        able.push_back(i);
     }
     if (able.empty())
       return false;
-    std::vector<std::function<void()>> launches;
-    for (const cublasLtMatmulAlgo_t &a : able)
-      launches.emplace_back([this, &a] { algorithm = a, matmul(); });
-    std::vector<float> times = mem.quick(launches);
-    algorithm = able[size_t(std::min_element(times.begin(), times.end()) - times.begin())];
+    std::vector<float> times = mem.quick(able.size(), [&](size_t i) { algorithm = found[able[i]].algo, matmul(); });
+    algorithm = found[able[size_t(std::min_element(times.begin(), times.end()) - times.begin())]].algo;
     return true;
   }
   cublasStatus_t matmul() const {
@@ -422,19 +423,17 @@ private:
   void keepFastest() {
     std::erase_if(candidates, [](const Candidate &c) { return !c.run; });
     std::vector<const Candidate *> mine;
-    std::vector<std::function<void()>> launches;
     for (const Candidate &c : candidates) {
       if (!c.ours)
         continue;
-      if (c.right) {
+      if (c.right)
         mine.push_back(&c);
-        launches.emplace_back([&c] { c.run(); });
-      } else
+      else
         std::printf("{\"kernel\":\"gemm\",\"id\":\"%s\",\"shape\":\"%s\",\"config\":\"%s\",\"right\":false,\"relative\":%.3g,"
                     "\"sampled\":%.3g,\"check\":\"float32 and float64\"}\n",
                     row.id.c_str(), row.shape().c_str(), c.name.c_str(), c.relative, c.sampled);
     }
-    std::vector<float> times = mem.quick(launches);
+    std::vector<float> times = mem.quick(mine.size(), [&](size_t i) { mine[i]->run(); });
     std::string name;
     for (size_t i = 0; i < mine.size(); ++i) {
       tried += (i ? ",\"" : "\"") + mine[i]->name + "\":" + std::to_string(times[i]);
