@@ -69,6 +69,8 @@ Expr multiprocessors(Function &function) {
   return constant.var;
 }
 
+/// Bytes that tiles which run at a time may read of an L2 cache of 50 MB.
+constexpr std::int64_t cacheShare = 36 << 20;
 /// Bytes of a line of the L2 cache; rows that begin within one cost two where one would do.
 constexpr std::int64_t cacheLine = 128;
 
@@ -203,14 +205,60 @@ private:
     if (folds) {
       // With four rounds to a section shares differ by less than a hundredth where tiles are many.
       // Eight planes at least: each part of them is then read by a sixteenth of the machine at a
-      // time, which memory can serve.
+      // time, which memory can serve; more only as far as the cache holds them.
       Expr length = someOf(extents[plan.fold->axis]);
       Expr enough = floorDiv(work.workers * 4 + length - 1, length);
+      if (Expr fitting = planesInCache())
+        enough = minimum(enough, fitting);
       work.planes = constant("all", work.planes ? work.planes : context.int32(1));
       Expr group = minimum(work.planes, maximum(enough, context.int32(8)));
       work.group = constant("group", someOf(group));
     }
     return work;
+  }
+
+  /// Planes whose data the cache holds; null: not known. What a plane reads again and again is what
+  /// its longest tile reads.
+  Expr planesInCache() const {
+    Expr bytes;
+    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+      const auto *loop = dynCast<ForStmt>(&stmt);
+      if (!loop || loop->kind != ForKind::Pipelined || bytes)
+        return true;
+      std::int64_t round = 0;
+      for (const StmtPtr &inner : loop->body)
+        if (const auto *copy = dynCast<CopyStmt>(inner.get());
+            copy && analysis::isSharedLoad(*copy))
+          if (auto elements = copy->target.buffer->elementCount())
+            round += *elements * copy->target.buffer->dtype.bits() / 8;
+      const std::size_t axis = plan.fold->axis;
+      Substitution longest;
+      for (std::size_t d = 0; d < launch.blockVars.size(); ++d) {
+        Expr var = launch.blockVars[d];
+        Expr last = context.cast(var.dtype(), extents[d] - 1);
+        bool farthest = d == axis && plan.fold->grows;
+        longest.emplace_back(var, farthest ? last : context.integer(var.dtype(), 0));
+      }
+      Expr trips = substitute(loop->hi - loop->lo, longest);
+      bytes = context.cast(Scalar::Int64, trips) * round;
+      return false;
+    });
+    if (!bytes || usesOwn(bytes))
+      return {};
+    Expr some = maximum(bytes, context.integer(Scalar::Int64, 1));
+    return context.cast(Scalar::Int32, floorDiv(context.integer(Scalar::Int64, cacheShare), some));
+  }
+
+  /// Whether the expression needs what only the launch knows.
+  bool usesOwn(Expr e) const {
+    bool own = uses(e, launch.tid);
+    for (Expr var : launch.threadVars)
+      own |= var && uses(e, var);
+    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+      forEachDefinition(stmt, [&](Expr var) { own |= uses(e, var); });
+      return !own;
+    });
+    return own;
   }
 
   /// The launcher computes before it knows whether the grid is empty.

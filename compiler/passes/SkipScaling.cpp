@@ -51,10 +51,11 @@ public:
     if (!productsAreWaitedFor(block))
       return;
     Block out;
-    for (StmtPtr &stmt : block) {
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      StmtPtr &stmt = block[i];
       auto *loop = dynCast<ForStmt>(stmt.get());
       auto scaling = loop ? scalingOf(*loop) : std::nullopt;
-      if (scaling && !uniformity.divergent(*stmt))
+      if (scaling && !uniformity.divergent(*stmt) && growNext(*scaling->sums, block, i))
         guard(*scaling, std::move(stmt), out);
       else
         out.push_back(std::move(stmt));
@@ -87,6 +88,30 @@ private:
       any = true;
     }
     return any && !open;
+  }
+
+  /// Whether products are added to the sums right behind statement `i`: they are scaled round after
+  /// round. What is done to them once, in the end or before a loop, is worth no vote.
+  static bool growNext(const Buffer &sums, const Block &block, std::size_t i) {
+    bool grow = false;
+    for (std::size_t next = i + 1; next < block.size() && !grow; ++next) {
+      const auto *loop = dynCast<ForStmt>(block[next].get());
+      if (isa<WhileStmt>(*block[next]) || (loop && loop->kind != ForKind::Unroll))
+        return false;
+      walkOne(*block[next], [&](const Stmt &inner) { grow |= multipliesInto(inner, sums); });
+    }
+    return grow;
+  }
+
+  static bool multipliesInto(const Stmt &stmt, const Buffer &sums) {
+    const auto *call = dynCast<CallStmt>(&stmt);
+    if (!call || call->collective != Collective::WarpGroup)
+      return false;
+    return std::any_of(call->args.begin(), call->args.end(), [&](const Argument &argument) {
+      const auto *pointer = std::get_if<Pointer>(&argument);
+      return pointer && pointer->access == Access::ReadWrite &&
+             pointer->element.buffer->storage() == sums.storage();
+    });
   }
 
   static void walkOne(const Stmt &stmt, const std::function<void(const Stmt &)> &f) {
