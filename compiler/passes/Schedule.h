@@ -90,7 +90,8 @@ struct LaunchPlan {
   std::string clusterReason;
   /// None: nobody decided, which means no.
   std::optional<bool> persistent, specialize;
-  bool split = false; ///< if specialised: the threads that compute have two sides (SplitConsumers.h)
+  bool split =
+      false; ///< if specialised: the threads that compute have two sides (SplitConsumers.h)
   std::int64_t tileStages = 1; ///< if persistent: versions of what is loaded once a tile
   std::optional<Fold> fold;    ///< if persistent: tiles of unequal length
   /// If persistent: blocks next to each other along this grid dimension may form clusters of two
