@@ -95,7 +95,7 @@ def selected(name, words):
 def name_of(job):
     """What --only looks at."""
     if job["job"] != "torch":
-        return "attention" if "attention" in job["job"] else "gemm"
+        return {"hand_attention": "attention", "flash_mla": "mla"}.get(job["job"], "gemm")
     return ("memory " if job["name"] in (name for name, *_ in MEMORY_BOUND) else "") + job["name"]
 
 
