@@ -1,5 +1,7 @@
 #include "ir/Function.h"
 
+#include <algorithm>
+
 namespace tlc::ir {
 
 const char *stmtName(StmtKind kind) {
@@ -25,6 +27,11 @@ Buffer &Function::addBuffer(std::string name, DType dtype, Scope scope, std::vec
   buffer->range = range;
   buffers.push_back(std::move(buffer));
   return *buffers.back();
+}
+
+bool usesThread(const Launch &launch, Expr e) {
+  return uses(e, launch.tid) || std::any_of(launch.threadVars.begin(), launch.threadVars.end(),
+                                            [&](Expr var) { return var && uses(e, var); });
 }
 
 } // namespace tlc::ir

@@ -77,6 +77,9 @@ struct Launch {
   std::int64_t threadCount() const { return threads[0] * threads[1] * threads[2]; }
 };
 
+/// Whether an expression asks which thread of the launch evaluates it.
+bool usesThread(const Launch &launch, Expr e);
+
 /// Options that came from pass_configs or flags and change what the kernel means or how it is
 /// scheduled.
 struct FunctionOptions {

@@ -74,14 +74,22 @@ void forEachBlock(const Stmt &stmt, const std::function<void(const Block &)> &f)
 
 void walk(Block &block, const std::function<bool(Stmt &)> &f) {
   for (StmtPtr &stmt : block)
-    if (f(*stmt))
-      forEachBlock(*stmt, [&](Block &inner) { walk(inner, f); });
+    walk(*stmt, f);
 }
 
 void walk(const Block &block, const std::function<bool(const Stmt &)> &f) {
   for (const StmtPtr &stmt : block)
-    if (f(*stmt))
-      forEachBlock(std::as_const(*stmt), [&](const Block &inner) { walk(inner, f); });
+    walk(std::as_const(*stmt), f);
+}
+
+void walk(Stmt &stmt, const std::function<bool(Stmt &)> &f) {
+  if (f(stmt))
+    forEachBlock(stmt, [&](Block &inner) { walk(inner, f); });
+}
+
+void walk(const Stmt &stmt, const std::function<bool(const Stmt &)> &f) {
+  if (f(stmt))
+    forEachBlock(stmt, [&](const Block &inner) { walk(inner, f); });
 }
 
 void forEachExpr(Stmt &stmt, const std::function<void(Expr &)> &f) {

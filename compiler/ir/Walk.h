@@ -16,6 +16,9 @@ void forEachBlock(const Stmt &stmt, const std::function<void(const Block &)> &f)
 /// the statement's blocks.
 void walk(Block &block, const std::function<bool(Stmt &)> &f);
 void walk(const Block &block, const std::function<bool(const Stmt &)> &f);
+/// The same, from a statement on.
+void walk(Stmt &stmt, const std::function<bool(Stmt &)> &f);
+void walk(const Stmt &stmt, const std::function<bool(const Stmt &)> &f);
 
 /// Calls `f` on each expression slot of one statement itself (not of nested statements):
 /// conditions, indices, offsets, extents, versions, values, predicates, pointer counts. Binding

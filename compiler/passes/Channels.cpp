@@ -316,12 +316,9 @@ private:
     for (const Stmt *stmt : plan.converting) {
       for (const ExprNode *var : analysis::effectsOf(*stmt).uses)
         needVar(Expr(var));
-      needViews(*stmt);
-      forEachBlock(*stmt, [&](const Block &block) {
-        walk(block, [&](const Stmt &inner) {
-          needViews(inner);
-          return true;
-        });
+      walk(*stmt, [&](const Stmt &inner) {
+        needViews(inner);
+        return true;
       });
       needParents(*stmt);
     }

@@ -51,7 +51,7 @@ struct ChannelPlan {
 ChannelPlan findChannels(ir::Function &function, ir::Launch &launch, const Target &target,
                          const LaunchPlan *plan);
 
-/// Whether a statement is a product of whole warpgroups with operands in shared memory.
+/// Whether a statement is a product of whole warpgroups.
 bool isWarpgroupGemm(const ir::Stmt &stmt);
 
 } // namespace tlc::passes

@@ -78,10 +78,8 @@ ConsumerSides::Passage ConsumerSides::makePassage(const Handover &handover) {
 
 /// Whether the side executes something of the statement.
 bool ConsumerSides::hasPart(const Stmt &stmt, bool back) const {
-  bool found = own(back).count(&stmt);
-  forEachBlock(stmt, [&](const Block &inner) {
-    walk(inner, [&](const Stmt &deep) { return !(found |= own(back).count(&deep) > 0); });
-  });
+  bool found = false;
+  walk(stmt, [&](const Stmt &deep) { return !(found |= own(back).count(&deep) > 0); });
   return found;
 }
 
@@ -91,10 +89,8 @@ bool ConsumerSides::usesStorage(const Buffer &storage, bool back) const {
     forEachUse(stmt, [&](const BufferUse &use) { found |= use.buffer->storage() == &storage; });
     return !found;
   };
-  for (const Stmt *stmt : own(back)) {
-    look(*stmt);
-    forEachBlock(*stmt, [&](const Block &inner) { walk(inner, look); });
-  }
+  for (const Stmt *stmt : own(back))
+    walk(*stmt, look);
   return found;
 }
 
@@ -108,13 +104,10 @@ ConsumerSides::Reading ConsumerSides::readingOf(const Channel &channel, bool bac
     return found;
   };
   for (const StmtPtr &stmt : *channel.block) {
-    bool found = own(back).count(stmt.get()) && reads(*stmt);
-    bool leaf = own(back).count(stmt.get());
-    forEachBlock(std::as_const(*stmt), [&](const Block &inner) {
-      walk(inner, [&](const Stmt &deep) {
-        found |= (leaf || own(back).count(&deep)) && reads(deep);
-        return !found;
-      });
+    bool found = false, leaf = own(back).count(stmt.get());
+    walk(std::as_const(*stmt), [&](const Stmt &deep) {
+      found |= (leaf || own(back).count(&deep)) && reads(deep);
+      return !found;
     });
     if (!found)
       continue;
@@ -166,17 +159,10 @@ void ConsumerSides::block(const Block &source, Builder &b) {
 
 /// The statement as the side executes it.
 StmtPtr ConsumerSides::sideOf(const Stmt &stmt, Builder &b) {
-  StmtPtr copy = cloneStmt(stmt);
+  StmtPtr copy = own(back).count(&stmt)
+                     ? cloneStmt(stmt)
+                     : refilled(stmt, b, [&](const Block &inner) { block(inner, b); });
   adapt(*copy);
-  if (own(back).count(&stmt))
-    return copy;
-  std::vector<const Block *> sources;
-  forEachBlock(stmt, [&](const Block &inner) { sources.push_back(&inner); });
-  std::size_t next = 0;
-  forEachBlock(*copy, [&](Block &inner) {
-    inner.clear();
-    b.in(inner, [&] { block(*sources[next++], b); });
-  });
   return copy;
 }
 

@@ -3,6 +3,8 @@
 #include "ir/Builder.h"
 #include "ir/Walk.h"
 
+#include "llvm/ADT/MapVector.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -93,8 +95,11 @@ public:
 
   std::set<const ReduceStmt *> run() {
     walk(launch.body, [&](Stmt &stmt) {
-      if (auto *reduce = dynCast<ReduceStmt>(&stmt))
+      if (auto *reduce = dynCast<ReduceStmt>(&stmt)) {
         reduces[reduce->target.buffer].push_back(reduce);
+        if (!reduce->clear)
+          updates[reduce->target.buffer];
+      }
       return true;
     });
     walk(launch.body, [&](Stmt &stmt) {
@@ -105,9 +110,6 @@ public:
         }
       return true;
     });
-    for (const auto &[buffer, all] : reduces)
-      if (std::any_of(all.begin(), all.end(), [](const ReduceStmt *r) { return !r->clear; }))
-        updates[all.front()->target.buffer];
     for (const auto &[sum, maps] : updates)
       defer(*sum, maps);
     return deferred;
@@ -117,7 +119,8 @@ private:
   Launch &launch;
   Index warp; ///< threads
   std::set<const ReduceStmt *> deferred;
-  std::map<Buffer *, std::vector<const MapStmt *>> updates;          ///< of each sum
+  /// Of each sum, in the order of the program: what is emitted depends on it.
+  llvm::MapVector<Buffer *, std::vector<const MapStmt *>> updates;
   std::map<const Buffer *, std::vector<const ReduceStmt *>> reduces; ///< into each fragment
 
   /// `sum = linear in sum and in tiles' sums`, the last of which are `terms`.
@@ -151,12 +154,13 @@ private:
         if (part && !mine)
           update.terms.push_back(source);
         dependence.define(load->var, part ? Dependence::Linear : Dependence::None);
-        if (usesThread(load->source))
+        if (asksForThread(load->source))
           return std::nullopt;
       } else if (const auto *let = dynCast<LetStmt>(stmt.get())) {
         dependence.define(let->var, dependence(let->value));
       } else if (const auto *store = dynCast<StoreStmt>(stmt.get())) {
-        linear = dependence(store->value) == Dependence::Linear && !usesThread(store->value);
+        linear =
+            dependence(store->value) == Dependence::Linear && !usesThread(launch, store->value);
       } else {
         return std::nullopt;
       }
@@ -185,13 +189,9 @@ private:
            reduce.target.buffer->dtype.bits() >= 32 && heldOnce(*reduce.source.buffer);
   }
 
-  bool usesThread(Expr e) const {
-    return uses(e, launch.tid) || std::any_of(launch.threadVars.begin(), launch.threadVars.end(),
-                                              [&](Expr v) { return v && uses(e, v); });
-  }
-  bool usesThread(const Element &element) const {
+  bool asksForThread(const Element &element) const {
     return std::any_of(element.indices.begin(), element.indices.end(),
-                       [&](Expr e) { return usesThread(e); });
+                       [&](Expr e) { return usesThread(launch, e); });
   }
 
   // ---- One sum
@@ -241,15 +241,9 @@ private:
 
   static bool mentions(const Stmt &stmt, const Buffer &buffer) {
     bool found = false;
-    auto look = [&](const Stmt &each) {
+    walk(stmt, [&](const Stmt &each) {
       forEachUse(each, [&](const BufferUse &use) { found |= use.buffer->storage() == &buffer; });
-    };
-    look(stmt);
-    forEachBlock(stmt, [&](const Block &block) {
-      walk(block, [&](const Stmt &each) {
-        look(each);
-        return !found;
-      });
+      return !found;
     });
     return found;
   }

@@ -72,6 +72,18 @@ StmtPtr freshCopy(Function &function, const Stmt &stmt, Substitution &map) {
   return std::move(copy.front());
 }
 
+StmtPtr refilled(const Stmt &stmt, Builder &b, const std::function<void(const Block &)> &fill) {
+  StmtPtr copy = cloneStmt(stmt);
+  std::vector<const Block *> sources;
+  forEachBlock(stmt, [&](const Block &inner) { sources.push_back(&inner); });
+  std::size_t next = 0;
+  forEachBlock(*copy, [&](Block &inner) {
+    inner.clear();
+    b.in(inner, [&] { fill(*sources[next++]); });
+  });
+  return copy;
+}
+
 void makeSerial(ForStmt &loop) {
   if (loop.kind != ForKind::Pipelined)
     return;

@@ -1,6 +1,7 @@
 // Small tools of the passes that move statements about.
 #pragma once
 
+#include "ir/Builder.h"
 #include "ir/Function.h"
 #include "ir/Walk.h"
 
@@ -14,6 +15,11 @@ namespace tlc::passes {
 /// another place needs. The new names for the old are added to `map`.
 ir::Block freshCopy(ir::Function &function, const ir::Block &block, ir::Substitution &map);
 ir::StmtPtr freshCopy(ir::Function &function, const ir::Stmt &stmt, ir::Substitution &map);
+
+/// A copy of a statement in whose blocks stands what `fill` appends to the builder for each block
+/// of the original.
+ir::StmtPtr refilled(const ir::Stmt &stmt, ir::Builder &b,
+                     const std::function<void(const ir::Block &)> &fill);
 
 /// Whether a break or continue in `block` belongs to the loop around it.
 bool leavesLoop(const ir::Block &block);

@@ -180,7 +180,7 @@ void Rings::useVersion(Stmt &stmt, const Ring &ring, Position at) const {
   Expr chosen = version(ring, at);
   if (!chosen)
     return;
-  auto choose = [&](Stmt &inner) {
+  walk(stmt, [&](Stmt &inner) {
     forEachUse(inner, [&](const BufferUse &use) {
       if (!std::count(ring.channel->tiles.begin(), ring.channel->tiles.end(),
                       use.buffer->storage()))
@@ -190,13 +190,7 @@ void Rings::useVersion(Stmt &stmt, const Ring &ring, Position at) const {
       else if (use.region)
         use.region->version = chosen;
     });
-  };
-  choose(stmt);
-  forEachBlock(stmt, [&](Block &block) {
-    walk(block, [&](Stmt &inner) {
-      choose(inner);
-      return true;
-    });
+    return true;
   });
 }
 

@@ -71,6 +71,7 @@
 #include "support/Check.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 
@@ -107,7 +108,7 @@ public:
     }
     buildProducer(producer);
     if (converters)
-      buildConverter(second);
+      second = partOf(Side::Converts, [&](Builder &b) { converterBlock(launch.body, b); });
     if (sides) {
       second = sides->build(false);
       consumer = sides->build(true);
@@ -158,14 +159,19 @@ private:
 
   // ---- The producer
 
-  void buildProducer(Block &out) {
+  /// A side's part of the launch, with names of its own.
+  Block partOf(Side side, const std::function<void(Builder &)> &build) {
     Block body;
     Builder b(function, body);
     b.range = launch.range;
-    begin(b, Side::Loads);
-    producerBlock(launch.body, b);
+    begin(b, side);
+    build(b);
     Substitution renamed;
-    Block fresh = freshCopy(function, body, renamed);
+    return freshCopy(function, body, renamed);
+  }
+
+  void buildProducer(Block &out) {
+    Block fresh = partOf(Side::Loads, [&](Builder &b) { producerBlock(launch.body, b); });
     if (plan.byThreads())
       out = std::move(fresh);
     else
@@ -201,14 +207,7 @@ private:
   /// A statement of the program's control, with what `inside` makes of its blocks.
   static void repeat(const Stmt &stmt, Builder &b,
                      const std::function<void(const Block &)> &inside) {
-    StmtPtr copy = cloneStmt(stmt);
-    std::vector<const Block *> sources;
-    forEachBlock(std::as_const(stmt), [&](const Block &inner) { sources.push_back(&inner); });
-    std::size_t next = 0;
-    forEachBlock(*copy, [&](Block &inner) {
-      inner.clear();
-      b.in(inner, [&] { inside(*sources[next++]); });
-    });
+    StmtPtr copy = refilled(stmt, b, inside);
     if (auto *loop = dynCast<ForStmt>(copy.get()))
       makeSerial(*loop);
     b.add(std::move(copy));
@@ -255,16 +254,6 @@ private:
   }
 
   // ---- Those who compute tiles
-
-  void buildConverter(Block &out) {
-    Block body;
-    Builder b(function, body);
-    b.range = launch.range;
-    begin(b, Side::Converts);
-    converterBlock(launch.body, b);
-    Substitution renamed;
-    out = freshCopy(function, body, renamed);
-  }
 
   void converterBlock(const Block &block, Builder &b) {
     std::unordered_map<const Ring *, Position> open;
@@ -379,10 +368,9 @@ private:
       if (effects.breaks || effects.continues || effects.readsStorage(result) ||
           effects.writesStorage(result))
         return false;
-      bool another = isa<GemmStmt>(*stmt);
-      forEachBlock(std::as_const(*stmt), [&](const Block &inner) {
-        walk(inner, [&](const Stmt &deep) { return !(another |= isa<GemmStmt>(deep)); });
-      });
+      bool another = false;
+      walk(std::as_const(*stmt),
+           [&](const Stmt &deep) { return !(another |= isa<GemmStmt>(deep)); });
       if (another)
         return false;
     }
