@@ -69,14 +69,8 @@ private:
     bool open = false, any = false;
     accumulators.clear();
     for (const StmtPtr &stmt : block) {
-      walkOne(*stmt, [&](const Stmt &inner) {
-        if (const auto *call = dynCast<CallStmt>(&inner);
-            call && call->collective == Collective::WarpGroup)
-          for (const Argument &argument : call->args)
-            if (const auto *pointer = std::get_if<Pointer>(&argument);
-                pointer && pointer->access == Access::ReadWrite)
-              accumulators.push_back(pointer->element.buffer->storage());
-      });
+      for (const Buffer *sums : accumulatorsIn(*stmt))
+        accumulators.push_back(sums);
       const auto *async = dynCast<AsyncStmt>(stmt.get());
       if (!async || async->what != AsyncKind::Wgmma)
         continue;
@@ -93,35 +87,30 @@ private:
   /// Whether products are added to the sums right behind statement `i`: they are scaled round after
   /// round. What is done to them once, in the end or before a loop, is worth no vote.
   static bool growNext(const Buffer &sums, const Block &block, std::size_t i) {
-    bool grow = false;
-    for (std::size_t next = i + 1; next < block.size() && !grow; ++next) {
+    for (std::size_t next = i + 1; next < block.size(); ++next) {
       const auto *loop = dynCast<ForStmt>(block[next].get());
       if (isa<WhileStmt>(*block[next]) || (loop && loop->kind != ForKind::Unroll))
         return false;
-      walkOne(*block[next], [&](const Stmt &inner) { grow |= multipliesInto(inner, sums); });
-    }
-    return grow;
-  }
-
-  static bool multipliesInto(const Stmt &stmt, const Buffer &sums) {
-    const auto *call = dynCast<CallStmt>(&stmt);
-    if (!call || call->collective != Collective::WarpGroup)
-      return false;
-    return std::any_of(call->args.begin(), call->args.end(), [&](const Argument &argument) {
-      const auto *pointer = std::get_if<Pointer>(&argument);
-      return pointer && pointer->access == Access::ReadWrite &&
-             pointer->element.buffer->storage() == sums.storage();
-    });
-  }
-
-  static void walkOne(const Stmt &stmt, const std::function<void(const Stmt &)> &f) {
-    f(stmt);
-    forEachBlock(stmt, [&](const Block &inner) {
-      walk(inner, [&](const Stmt &deep) {
-        f(deep);
+      std::vector<const Buffer *> found = accumulatorsIn(*block[next]);
+      if (std::count(found.begin(), found.end(), sums.storage()))
         return true;
-      });
+    }
+    return false;
+  }
+
+  /// What the products in a statement are added to.
+  static std::vector<const Buffer *> accumulatorsIn(const Stmt &stmt) {
+    std::vector<const Buffer *> found;
+    walk(stmt, [&](const Stmt &inner) {
+      const auto *call = dynCast<CallStmt>(&inner);
+      if (call && call->collective == Collective::WarpGroup)
+        for (const Argument &argument : call->args)
+          if (const auto *pointer = std::get_if<Pointer>(&argument);
+              pointer && pointer->access == Access::ReadWrite)
+            found.push_back(pointer->element.buffer->storage());
+      return true;
     });
+    return found;
   }
 
   std::optional<Scaling> scalingOf(const ForStmt &loop) const {
@@ -142,7 +131,8 @@ private:
         loads[1]->predicate)
       return std::nullopt;
     Expr x = loads[0]->var, y = loads[1]->var;
-    if (x.dtype() != y.dtype() || (store->value != x * y && store->value != y * x))
+    if (!x.dtype().isFloat() || x.dtype() != y.dtype() ||
+        (store->value != x * y && store->value != y * x))
       return std::nullopt;
     bool sumsFirst = loads[0]->source.buffer == store->target.buffer;
     const LoadStmt &sums = *loads[sumsFirst ? 0 : 1], &factor = *loads[sumsFirst ? 1 : 0];

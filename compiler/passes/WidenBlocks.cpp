@@ -13,7 +13,8 @@
 // tiles (persist).
 //
 // Only where a thread has no part that others have not: the program does not ask for its index,
-// synchronise threads itself, or do once a thread what has an effect each time.
+// synchronise threads itself, share a tile out by a layout, or do once a thread what has an effect
+// each time.
 // --schedule=as-written keeps the number.
 //
 // Why here: before select-atoms, which shares tiles out to warps.
@@ -53,6 +54,15 @@ bool isIndifferent(const Stmt &stmt) {
   }
 }
 
+/// Whether the program says which thread has what.
+bool isSharedOut(const Stmt &stmt) {
+  if (const auto *alloc = dynCast<AllocStmt>(&stmt))
+    return alloc->buffer->scope == Scope::Fragment && alloc->buffer->layout;
+  const auto *map = dynCast<MapStmt>(&stmt);
+  const auto *copy = dynCast<CopyStmt>(&stmt);
+  return (map && map->layout) || (copy && copy->layout);
+}
+
 class Widener {
 public:
   Widener(Launch &launch, const Target &target) : launch(launch), target(target) {}
@@ -83,8 +93,9 @@ private:
   bool isOfTiles(const Block &block, Inside inside) {
     for (const StmtPtr &stmt : block) {
       bool threadless = true;
-      forEachExpr(std::as_const(*stmt), [&](Expr e) { threadless &= !e || !asksForThread(e); });
-      if (!threadless || !(inside.map || isIndifferent(*stmt)))
+      forEachExpr(std::as_const(*stmt),
+                  [&](Expr e) { threadless &= !e || !usesThread(launch, e); });
+      if (!threadless || !(inside.map || isIndifferent(*stmt)) || isSharedOut(*stmt))
         return false;
       if (const auto *gemm = dynCast<GemmStmt>(stmt.get())) {
         if (auto tile = gemm->c.constantTileExtents(); tile && tile->size() == 2)
@@ -101,13 +112,6 @@ private:
         return false;
     }
     return true;
-  }
-
-  bool asksForThread(Expr e) const {
-    for (Expr var : launch.threadVars)
-      if (var && uses(e, var))
-        return true;
-    return uses(e, launch.tid);
   }
 
   std::int64_t registers(std::int64_t threads) const {
