@@ -19,13 +19,17 @@
 // Before lower-addresses, which turns fragments into register arrays.
 #include "passes/LowerGemm.h"
 
+#include "ir/Walk.h"
 #include "layout/Algebra.h"
 #include "layout/Shape.h"
 #include "passes/LayoutExpr.h"
 #include "passes/LowerRole.h"
 #include "passes/Physical.h"
+#include "passes/RoleRegisters.h"
 #include "passes/Views.h"
 #include "support/Check.h"
+
+#include <unordered_map>
 
 namespace tlc::passes {
 
@@ -98,22 +102,27 @@ GemmContext gemmContext(const GemmStmt &gemm, Builder &b, const Target &target,
   return {b, gemm, target, *shape, grid, threads.index, threads.count};
 }
 
-/// What ptxas compiles a kernel with before its roles say how many registers they have: an
-/// instruction with more sums than fit is an error (its C7602).
-static Index sumsAtLaunch(const Function &function, const Limits &limits) {
-  constexpr Index others = 26;
-  Index most = limits.registersPerThread;
+/// The most sums of an instruction of each gemm: what its kernel's threads have before roles say
+/// how many registers they get.
+static std::unordered_map<const GemmStmt *, Index> sumsAtLaunch(const Function &function,
+                                                                const Target &target) {
+  std::unordered_map<const GemmStmt *, Index> most;
   for (const auto &launch : function.launches)
-    most = std::min<Index>(most, limits.registersPerSm /
-                                     (launch->threadCount() + launch->extraThreads) /
-                                     limits.registerGranule * limits.registerGranule);
-  return std::max<Index>(1, most - others);
+    walk(std::as_const(launch->body), [&](const Stmt &stmt) {
+      if (const auto *gemm = dynCast<GemmStmt>(&stmt))
+        most[gemm] = std::max<Index>(
+            1, registersAtLaunch(target, launch->threadCount() + launch->extraThreads) -
+                   besideInstruction);
+      return true;
+    });
+  return most;
 }
 
 void lowerGemm(Function &function, PassContext &context) {
   WarpGroupCode warpGroups;
+  std::unordered_map<const GemmStmt *, Index> most;
   if (context.target.has(Feature::Wgmma))
-    warpGroups.mostSums = sumsAtLaunch(function, context.target.limits);
+    most = sumsAtLaunch(function, context.target);
   lowerInRoles(function, context.target,
                [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
                  if (isa<ForStmt>(*stmt))
@@ -121,6 +130,8 @@ void lowerGemm(Function &function, PassContext &context) {
                  auto *gemm = dynCast<GemmStmt>(stmt.get());
                  if (!gemm)
                    return false;
+                 if (auto found = most.find(gemm); found != most.end())
+                   warpGroups.mostSums = found->second;
                  GemmContext g = gemmContext(*gemm, b, context.target, threads);
                  if (gemm->atom->kind == AtomKind::Matrix)
                    lowerMatrixGemm(g);

@@ -9,6 +9,7 @@
 #include "passes/PipelineLoops.h"
 #include "passes/PlanStores.h"
 #include "passes/Rewrite.h"
+#include "passes/RoleRegisters.h"
 #include "passes/SplitConsumers.h"
 
 #include <algorithm>
@@ -42,9 +43,9 @@ const Stmt *onlyProduct(const Channel &channel) {
   return only ? channel.firstReader : nullptr;
 }
 
-/// What stores by way of shared memory take of it.
-std::int64_t stagingBytes(const LaunchPlan &plan) {
-  std::int64_t sum = 0;
+/// What stores by way of shared memory, and values that go from one side to the other, take of it.
+std::int64_t besideLoads(const LaunchPlan &plan) {
+  std::int64_t sum = plan.handoverBytes;
   for (const StorePlan &store : plan.stores)
     sum += store.stagingBytes;
   return sum;
@@ -52,7 +53,7 @@ std::int64_t stagingBytes(const LaunchPlan &plan) {
 
 void extendRings(Launch &launch, PassContext &pass, LaunchPlan &plan, const ChannelPlan &channels) {
   const Limits &limits = pass.target.limits;
-  std::int64_t rest = stagingBytes(plan);
+  std::int64_t rest = besideLoads(plan);
   std::unordered_set<const Buffer *> ringTiles;
   // What is consumed by warps that compute tiles runs ahead as far as those.
   auto extends = [](const Channel &channel) {
@@ -172,7 +173,7 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
     plan.persistentReason += "; blocks take them by their length, back and forth";
   }
   if (std::int64_t bytes = bytesOnce(channels);
-      bytes && bytes + stagingBytes(plan) <= roomBesideTiles(launch, pass, plan))
+      bytes && bytes + besideLoads(plan) <= roomBesideTiles(launch, pass, plan))
     plan.tileStages = 2;
   // Halves can wait in registers; what is as wide as the sums would take as many again.
   bool products = std::all_of(channels.channels.begin(), channels.channels.end(),
@@ -206,12 +207,11 @@ std::string whoCopies(const ChannelPlan &channels, const Target &target) {
          " between multiples of 16 bytes" + converts;
 }
 
-/// Why the consumers are not split; empty: they can be. Two groups with wide sums get a third one,
-/// and all registers that its sums and the producer leave.
-std::string whyNotSplit(Launch &launch, PassContext &pass, const LaunchPlan &plan,
+/// Why the consumers are not split; empty: they can be, and the plan knows what goes over. Two
+/// groups with wide sums get a third one, and all registers that its sums and the producer leave.
+std::string whyNotSplit(Launch &launch, PassContext &pass, LaunchPlan &plan,
                         const ChannelPlan &channels) {
-  const Limits &limits = pass.target.limits;
-  const std::int64_t group = limits.groupThreads();
+  const std::int64_t group = pass.target.limits.groupThreads();
   if (launch.threadCount() != 2 * group || !pass.target.has(Feature::SetMaxRegisters))
     return "it is for two warpgroups";
   if (channels.byThreads() || !channels.converting.empty())
@@ -219,14 +219,15 @@ std::string whyNotSplit(Launch &launch, PassContext &pass, const LaunchPlan &pla
   ConsumerSplit split = findConsumerSplit(launch, channels);
   if (!split.reason.empty())
     return split.reason;
-  // Of four groups: 24 registers for the producer, 128 for the front.
-  std::int64_t room = (limits.registersPerSm / group - 24 - 128) / 2;
+  const std::int64_t room = registersOf(launch, channels, true, pass.target).consumer;
   constexpr std::int64_t others = 24;
   if (backRegisters(split, launch.threadCount()) + others > room)
     return "the sums leave no registers for another warpgroup";
   // Stores that want shared memory for themselves do without where there is none.
-  if (handoverBytes(split) > roomBesideTiles(launch, pass, plan))
+  const std::int64_t bytes = handoverBytes(split);
+  if (bytes > roomBesideTiles(launch, pass, plan))
     return "shared memory has no room for what it would hand over";
+  plan.handoverBytes = bytes;
   return "";
 }
 

@@ -16,18 +16,11 @@ namespace {
 constexpr std::int64_t beside = 40;
 /// The same where nothing can be taken from other roles.
 constexpr std::int64_t besideAlone = 56;
-/// The least that an instruction needs beside its accumulators.
-constexpr std::int64_t besideInstruction = 26;
 /// Registers that a thread of a copying producer, and one that computes tiles, has use for.
 constexpr std::int64_t mostOfCopying = 104, mostOfConverting = 160;
 
 /// What setmaxnreg can go down to; what the scores of a front and their exponentials need.
 constexpr std::int64_t leastRegisters = 24, leastOfFront = 128;
-
-std::int64_t atLaunch(const Target &target, std::int64_t threads) {
-  return target.limits.registersPerSm / threads / target.limits.registerGranule *
-         target.limits.registerGranule;
-}
 
 /// Of a thread's arrays: of those who compute tiles, or of the program's threads.
 std::int64_t arrays(const Launch &launch, const ChannelPlan &plan, bool converter,
@@ -47,7 +40,7 @@ RoleRegisters shared(const Launch &launch, const ChannelPlan &plan, const Target
                      std::int64_t converting) {
   const std::int64_t group = target.limits.groupThreads(), granule = target.limits.registerGranule;
   const std::int64_t computing = launch.threadCount(), groups = computing / group;
-  const std::int64_t each = atLaunch(target, computing + (1 + converting) * group);
+  const std::int64_t each = registersAtLaunch(target, computing + (1 + converting) * group);
   RoleRegisters registers;
   registers.converting = converting;
   if (groups < 2 || !target.has(Feature::SetMaxRegisters))
@@ -88,7 +81,7 @@ bool leavesRoom(const Launch &launch, const Target &target, std::int64_t convert
     std::int64_t needed = bytes / 4 / group + besideInstruction;
     if (computing == group)
       needed = bytesOf(*gemm->c.buffer) / 4 / group + besideAlone;
-    fits &= needed <= atLaunch(target, threads);
+    fits &= needed <= registersAtLaunch(target, threads);
     return fits;
   });
   return fits;
@@ -101,7 +94,8 @@ RoleRegisters cut(const Launch &launch, const Target &target) {
   RoleRegisters registers;
   if (groups < 2 || !target.has(Feature::SetMaxRegisters))
     return registers;
-  const std::int64_t all = atLaunch(target, launch.threadCount() + 2 * group) * (groups + 2);
+  const std::int64_t all =
+      registersAtLaunch(target, launch.threadCount() + 2 * group) * (groups + 2);
   registers.producer = leastRegisters;
   registers.consumer = (all - leastRegisters - leastOfFront) / groups / granule * granule;
   registers.front = all - leastRegisters - registers.consumer * groups;
@@ -109,6 +103,12 @@ RoleRegisters cut(const Launch &launch, const Target &target) {
 }
 
 } // namespace
+
+std::int64_t registersAtLaunch(const Target &target, std::int64_t threads) {
+  const std::int64_t granule = target.limits.registerGranule;
+  return std::min<std::int64_t>(target.limits.registersPerThread,
+                                target.limits.registersPerSm / threads / granule * granule);
+}
 
 RoleRegisters registersOf(const Launch &launch, const ChannelPlan &plan, bool split,
                           const Target &target) {

@@ -10,6 +10,12 @@ struct RoleRegisters {
   std::int64_t converting = 0; ///< warpgroups that compute tiles
 };
 
+/// Registers of a thread before its role says how many it has.
+std::int64_t registersAtLaunch(const Target &target, std::int64_t threads);
+/// What an instruction needs of them beside its accumulators; with less it is an error of the
+/// assembler (ptxas C7602).
+inline constexpr std::int64_t besideInstruction = 26;
+
 /// What the others do not need goes to the consumers. The sum may not exceed what the launch gives,
 /// registers at launch times threads, which can be less than the file; a single consumer group has
 /// all it can address anyway. A front (SplitConsumers.h), which has few sums, keeps what the others

@@ -92,8 +92,9 @@ struct LaunchPlan {
   std::optional<bool> persistent, specialize;
   bool split =
       false; ///< if specialised: the threads that compute have two sides (SplitConsumers.h)
-  std::int64_t tileStages = 1; ///< if persistent: versions of what is loaded once a tile
-  std::optional<Fold> fold;    ///< if persistent: tiles of unequal length
+  std::int64_t handoverBytes = 0; ///< if split: shared memory of what goes over; not printed
+  std::int64_t tileStages = 1;    ///< if persistent: versions of what is loaded once a tile
+  std::optional<Fold> fold;       ///< if persistent: tiles of unequal length
   /// If persistent: blocks next to each other along this grid dimension may form clusters of two
   /// that load once what they have in common; whether they do depends on the sizes of the call.
   std::optional<std::size_t> sharedAxis;

@@ -21,7 +21,8 @@ bool isScalar(const Stmt &stmt) {
   return isa<LetStmt>(stmt) || isa<AssumeStmt>(stmt) || isa<AllocStmt>(stmt);
 }
 
-bool isTileOp(const Stmt &stmt) {
+/// Tile ops of which is known what each side would have to do.
+bool canHaveSide(const Stmt &stmt) {
   switch (stmt.kind) {
   case StmtKind::Map:
   case StmtKind::Copy:
@@ -72,7 +73,7 @@ private:
       const Stmt &stmt = *block[i];
       place[&stmt] = {&block, i};
       forEachExpr(stmt, [&](Expr e) {
-        if (e && asksForThread(e))
+        if (e && usesThread(launch, e))
           refuse("the program asks for its threads");
       });
       if (isControl(stmt)) {
@@ -86,17 +87,12 @@ private:
         const auto *alloc = dynCast<AllocStmt>(&stmt);
         if (alloc && alloc->buffer->scope == Scope::Local)
           refuse("`" + alloc->buffer->name + "` is a variable of each thread");
-      } else if (!isTileOp(stmt)) {
+      } else if (!canHaveSide(stmt)) {
         refuse("it does more than tile operations");
       } else if (!copies.count(&stmt)) {
         leaves.push_back({&stmt, analysis::effectsOf(stmt)});
       }
     }
-  }
-
-  bool asksForThread(Expr e) const {
-    return uses(e, launch.tid) || std::any_of(launch.threadVars.begin(), launch.threadVars.end(),
-                                              [&](Expr var) { return var && uses(e, var); });
   }
 
   /// Products of one warpgroup's rows whose columns several warpgroups share, from what the block
@@ -157,17 +153,17 @@ private:
     requireOneSidedTensors();
   }
 
-  /// No tensor that one side writes and the other reads: nothing would order the two.
+  /// No tensor that one side writes and the other accesses: nothing would order the two.
   void requireOneSidedTensors() {
     for (const Leaf &writer : leaves)
       for (const analysis::MemoryAccess &write : writer.effects.memory) {
         if (!write.writes() || isLocal(*write.storage()))
           continue;
-        for (const Leaf &reader : leaves)
-          for (const analysis::MemoryAccess &read : reader.effects.memory)
-            if (split.back.count(writer.stmt) != split.back.count(reader.stmt) && read.reads() &&
-                analysis::mayAlias(*write.storage(), *read.storage()))
-              refuse("both sides use `" + read.storage()->name + "`");
+        for (const Leaf &other : leaves)
+          for (const analysis::MemoryAccess &access : other.effects.memory)
+            if (split.back.count(writer.stmt) != split.back.count(other.stmt) &&
+                analysis::mayAlias(*write.storage(), *access.storage()))
+              refuse("both sides use `" + access.storage()->name + "`");
       }
   }
 
