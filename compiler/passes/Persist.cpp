@@ -152,9 +152,11 @@ private:
       const Buffer *tensor = copy ? copy->source.buffer : nullptr;
       if (!tensor || tensor->storage()->scope != Scope::Global || tensor->rank() < 2)
         return true;
-      Expr pitch = context.cast(Scalar::Int64, analysis::strideOf(*tensor, tensor->rank() - 2)) *
-                   (tensor->dtype.bits() / 8);
-      straddles = logicalOr(straddles, logicalNot(equals(floorMod(pitch, cacheLine), 0)));
+      Expr pitch = context.cast(Scalar::Int64, analysis::strideOf(*tensor, tensor->rank() - 2));
+      Expr whole = tensor->dtype.bits() % 8 == 0
+                       ? equals(floorMod(pitch * (tensor->dtype.bits() / 8), cacheLine), 0)
+                       : equals(floorMod(pitch * tensor->dtype.bits(), cacheLine * 8), 0);
+      straddles = logicalOr(straddles, logicalNot(whole));
       return true;
     });
     // A block too many at the end matters little among many.
@@ -198,8 +200,8 @@ private:
         work.planes = work.planes ? work.planes * extents[d] : extents[d];
     }
     Expr room = multiprocessors(function) * std::max<std::int64_t>(1, plan.minBlocks);
-    if (shares)
-      room = context.binary(BinaryOp::Shr, room, pair);
+    if (shares) // not none, of a machine or a part of one with a single multiprocessor
+      room = someOf(context.binary(BinaryOp::Shr, room, pair));
     work.tiles = constant("tiles", work.tiles);
     work.workers = constant("workers", minimum(work.tiles, room));
     if (folds) {
@@ -251,9 +253,7 @@ private:
 
   /// Whether the expression needs what only the launch knows.
   bool usesOwn(Expr e) const {
-    bool own = uses(e, launch.tid);
-    for (Expr var : launch.threadVars)
-      own |= var && uses(e, var);
+    bool own = usesThread(launch, e);
     walk(std::as_const(launch.body), [&](const Stmt &stmt) {
       forEachDefinition(stmt, [&](Expr var) { own |= uses(e, var); });
       return !own;

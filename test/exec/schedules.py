@@ -26,7 +26,7 @@ def clusters(m, n):
 
 def specialized(word):
     """Producer warps load the tiles of every launch (yes), or of none (no)."""
-    return lambda schedule: re.sub(r"^( *specialize) \w+", rf"\1 {word}", schedule, flags=re.M)
+    return lambda schedule: re.sub(r"^( *specialize) \w+( split)?", rf"\1 {word}", schedule, flags=re.M)
 
 
 def stores(word):

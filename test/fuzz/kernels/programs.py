@@ -47,7 +47,7 @@ class Program:
 
     def alloc(self, hint, shape, dtype, is_shared):
         tile = Tile(self.name(hint), shape, dtype, is_shared)
-        self.line(f"{tile.name} = T.alloc_{'shared' if is_shared else 'fragment'}({tuple(shape)}, T.{dtype})".replace(",),", ",),"))
+        self.line(f"{tile.name} = T.alloc_{'shared' if is_shared else 'fragment'}({tuple(shape)}, T.{dtype})")
         return tile
 
     def keep(self, tile):
@@ -102,7 +102,7 @@ class Program:
 
     # ---- loops of products
 
-    def operand(self, space_rows, dtype_source, source, at):
+    def operand(self, dtype_source, source, at):
         """A tile of B, from int8 or as it is."""
         raw = self.alloc("b", (self.depth_k, self.columns), dtype_source, True)
         self.line(f"T.copy({source}[{at}, 0], {raw.name})")
@@ -291,7 +291,7 @@ class Program:
         self.line(f"    if row + {i} < n:")
         self.line(f"        T.atomic_add({counts.name}[I[row + {i}] & 63], 1)")
         self.line(f"for {i} in T.Parallel(64):")
-        self.line(f"    T.atomic_{self.pick('add', 'max')}(H[{i}], {counts.name}[{i}])" if False else f"    T.atomic_add(H[{i}], {counts.name}[{i}])")
+        self.line(f"    T.atomic_add(H[{i}], {counts.name}[{i}])")
 
     def scan(self):
         t = self.any(2)
