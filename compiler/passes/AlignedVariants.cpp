@@ -49,18 +49,18 @@ public:
   /// What the launch's T.tma_copy need of their tensors, as conditions of the function.
   std::vector<Constraint> constraints(Launch &launch) {
     divisors.clear();
-    SourceRange range;
     walk(launch.body, [&](Stmt &stmt) {
       auto *copy = dynCast<CopyStmt>(&stmt);
       if (!copy || copy->copyKind != CopyKind::Tma || !copy->async)
         return true;
-      range = copy->range;
+      where = copy->range;
       forEachUseInside(stmt);
       return true;
     });
     std::vector<Constraint> needed;
     for (auto &[id, wanted] : divisors)
-      needed.push_back({equals(floorMod(wanted.pitch, wanted.divisor), 0), wanted.text, range});
+      needed.push_back(
+          {equals(floorMod(wanted.pitch, wanted.divisor), 0), wanted.text, wanted.range});
     return needed;
   }
   void assume(const Constraint &constraint) { ranges.assume(constraint.condition); }
@@ -111,7 +111,8 @@ private:
   struct Wanted {
     Expr pitch;
     std::int64_t divisor = 1;
-    std::string text; ///< for people
+    std::string text;  ///< for people
+    SourceRange range; ///< of the copy that wants it
   };
 
   static Expr all(const std::map<std::uint32_t, Wanted> &divisors) {
@@ -147,6 +148,7 @@ private:
       return;
     Wanted &wanted = divisors[pitch->id];
     wanted.pitch = pitch;
+    wanted.range = where;
     wanted.divisor = std::max(wanted.divisor, divisor);
     wanted.text = "rows of `" + buffer.name + "` at multiples of " +
                   std::to_string(wanted.divisor) + " elements";
@@ -155,6 +157,7 @@ private:
   analysis::Ranges ranges;
   std::int64_t bytes = 16;                  ///< wanted of each row's start
   bool smallElements = false;               ///< of what is wanted, some
+  SourceRange where;                        ///< of the copy being looked at
   std::map<std::uint32_t, Wanted> divisors; ///< by the pitch's id: a stable order
 };
 

@@ -216,9 +216,11 @@ private:
   /// them, or together less than what lies below.
   bool apart(const Linear &still, const Flip &flip) const {
     Linear low;
+    bool own = true; // the first such term is the flip's
     for (const auto &term : still.terms)
-      if (term != std::pair(flip.field, flip.weight) &&
-          term.second % (flip.weight * flip.size) != 0)
+      if (own && term == std::pair(flip.field, flip.weight))
+        own = false;
+      else if (term.second % (flip.weight * flip.size) != 0)
         low.terms.push_back(term);
     analysis::Interval values = ranges.interval(fromLinear(context, flip.by.dtype(), low));
     return values.lo >= 0 && values.hi < flip.weight;
