@@ -127,8 +127,12 @@ bool batched(std::int64_t batch, const Problem &p) {
 int main() {
   bool good = true;
   // Whole tiles, ragged edges, rows at no multiple of 16 bytes (all, or of the result), fewer rows.
-  for (const Problem &p :
-       {Problem{128, 256, 256}, {200, 144, 80}, {130, 131, 133}, {130, 133, 144}, {5, 16, 1040}}) {
+  for (const Problem &p : {Problem{128, 256, 256},
+                           {200, 144, 80},
+                           {130, 131, 133},
+                           {130, 133, 144},
+                           {5, 16, 1040},
+                           {5, 18, 333}}) {
     good = layouts(p) && good;
     good = epilogues(p) && good;
     good = batched(3, p) && good;

@@ -22,7 +22,7 @@ bool makeMap(CUtensorMap *map, CUtensorMapDataType type, unsigned rank, const vo
                             extra.swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-// ---- every second column of blocks, every third row: a box is as large as what it spans
+// ---- every third row, every second plane: a box is as large as what it spans
 
 constexpr int columns = 20, rows = 17, planes = 6, boxColumns = 8, boxRows = 8, boxPlanes = 4, rowStep = 3, planeStep = 2;
 constexpr int keptRows = (boxRows + rowStep - 1) / rowStep, keptPlanes = boxPlanes / planeStep, kept = boxColumns * keptRows * keptPlanes;

@@ -231,11 +231,7 @@ void runConversions(std::FILE *file) {
 } // namespace
 
 int main(int argc, char **argv) {
-  std::FILE *file = argc == 2 ? std::fopen(argv[1], "w") : nullptr;
-  if (!file) {
-    std::fprintf(stderr, "%s FILE: writes the results there\n", argv[0]);
-    return 2;
-  }
+  std::FILE *file = openResults(argc, argv);
   runProducts(file);
   runConversions(file);
   return std::fclose(file);

@@ -95,11 +95,7 @@ template <class Atom> void runProduct(std::FILE *file, const char *name) {
 } // namespace
 
 int main(int argc, char **argv) {
-  std::FILE *file = argc == 2 ? std::fopen(argv[1], "w") : nullptr;
-  if (!file) {
-    std::fprintf(stderr, "%s FILE: writes the results there\n", argv[0]);
-    return 2;
-  }
+  std::FILE *file = openResults(argc, argv);
 #define EMU_PRODUCT(K, KA, KB, KC, TA, TB, TC)                                                              \
   runProduct<Atom_##K##_##KA##_##KB##_##KC<0>>(file, "mma.sp.k" #K "_" #KA "_" #KB "_" #KC);                \
   if constexpr (K < 64)                                                                                     \

@@ -8,6 +8,15 @@
 #include <cstring>
 #include <vector>
 
+/// Opens the file that the one argument names; without it the program ends with status 2.
+inline std::FILE *openResults(int argc, char **argv) {
+  std::FILE *file = argc == 2 ? std::fopen(argv[1], "w") : nullptr;
+  if (!file) {
+    std::fprintf(stderr, "%s FILE: writes the results there\n", argv[0]);
+    std::exit(2);
+  }
+  return file;
+}
 inline void check(cudaError_t error) {
   if (error == cudaSuccess)
     return;

@@ -27,7 +27,7 @@ constexpr Address kSharedBase = kGlobalBase + kGlobalSize, kArena = 256 << 10;
 constexpr int kArenas = 4096, kReserved = 1024; // the first KiB of shared memory is the system's
 constexpr Address kDeviceSize = kGlobalSize + kArenas * kArena;
 constexpr Address kStackBase = 0x180000000000, kStackBytes = 256 << 10,
-                  kStacks = 1 << 18;           // as many threads as a large device holds
+                  kStacks = 1 << 18;           // threads at a time: 128 blocks of a full multiprocessor
 constexpr Address kTouchBase = 0x190000000000; // one u32 for each 4 bytes of stack
 constexpr Address kWrittenBase =
     0x1a0000000000; // one byte for each 4 bytes of stack: who was written

@@ -191,6 +191,9 @@ TEST_CASE("all that a schedule can say survives printing and parsing") {
                            "kernel two\n"
                            "launch other {\n"
                            "  specialize yes split\n"
+                           "}\n"
+                           "kernel three\n"
+                           "launch silent {\n"
                            "}\n";
   passes::ScheduleError error;
   auto read = passes::parseSchedule(text, error);
@@ -201,6 +204,7 @@ TEST_CASE("all that a schedule can say survives printing and parsing") {
   REQUIRE(two.launches.size() == 1);
   CHECK(two.launches[0].name == "other");
   CHECK((!read->launches[0].split && two.launches[0].split));
+  CHECK_FALSE(read->launches[2].specialize);
   for (const char *line :
        {"store C", "store C both", "store C staged columns 64", "store C tensor columns",
         "store C tensor rows 3", "store C direct deferred", "store C tensor buffers 0", "cluster 2",
