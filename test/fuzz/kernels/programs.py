@@ -150,7 +150,7 @@ class Program:
             self.depth += 1
         a = self.alloc("a", (self.rows, self.depth_k), self.dtype, True)
         self.line(f"T.copy(A[row, {k} * {self.depth_k}], {a.name})")
-        b = self.operand(self.depth_k, self.weights, "B", f"{k} * {self.depth_k}")
+        b = self.operand(self.weights, "B", f"{k} * {self.depth_k}")
         left = a
         if self.chance(20): # the operand is made of another one
             left = self.alloc("a", a.shape, self.dtype, self.chance(60))
