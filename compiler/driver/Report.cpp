@@ -1,7 +1,7 @@
 #include "driver/Report.h"
 
 #include "ir/Walk.h"
-#include "passes/Occupancy.h"
+#include "passes/plan/Occupancy.h"
 #include "support/TextWriter.h"
 
 #include <algorithm>

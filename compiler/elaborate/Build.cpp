@@ -1,8 +1,8 @@
 // Building one kernel: binding its parameters level by level, then executing its body.
-#include "elaborate/Runtime.h"
-#include "elaborate/RuntimeState.h"
-#include "elaborate/Shims.h"
 #include "elaborate/Units.h"
+#include "elaborate/runtime/Runtime.h"
+#include "elaborate/runtime/RuntimeState.h"
+#include "elaborate/shims/Shims.h"
 #include "ir/Walk.h"
 
 #include <algorithm>

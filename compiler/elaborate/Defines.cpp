@@ -1,7 +1,7 @@
 // -D NAME=VALUE and KERNEL.NAME=VALUE: reading and finding them.
 #include "elaborate/Defines.h"
 
-#include "elaborate/Runtime.h"
+#include "elaborate/runtime/Runtime.h"
 #include "support/Names.h"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #include "elaborate/Elaborator.h"
 
 #include "elaborate/Parts.h"
-#include "elaborate/Runtime.h"
-#include "elaborate/TParams.h"
+#include "elaborate/runtime/Runtime.h"
+#include "elaborate/tile/TParams.h"
 #include "support/Names.h"
 
 #include <algorithm>

@@ -5,10 +5,10 @@
 // gets an error value stays silent and returns one too.
 #pragma once
 
-#include "elaborate/Call.h"
 #include "elaborate/Elaborate.h"
 #include "elaborate/Environment.h"
 #include "elaborate/Value.h"
+#include "elaborate/python/Call.h"
 #include "ir/Builder.h"
 #include "support/Diagnostics.h"
 

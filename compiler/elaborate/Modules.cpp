@@ -1,6 +1,6 @@
 // Imports: files of the program, packages, modules known without their source, and the unknown.
 #include "elaborate/Parts.h"
-#include "elaborate/Runtime.h"
+#include "elaborate/runtime/Runtime.h"
 #include "support/Names.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #include "elaborate/Units.h"
 
 #include "elaborate/Defines.h"
-#include "elaborate/Runtime.h"
+#include "elaborate/runtime/Runtime.h"
 #include "support/Names.h"
 
 #include <algorithm>

@@ -76,7 +76,7 @@ struct Element {
   Expr version;              ///< which copy of a multi-version buffer; null: 0
   /// The index is the offset in elements from the start of the version (the register number of a
   /// fragment), layouts and strides applied. Lowering passes write such elements
-  /// (passes/Physical.h); no other is left in the thread phase.
+  /// (passes/lower/Physical.h); no other is left in the thread phase.
   bool physical = false;
 };
 

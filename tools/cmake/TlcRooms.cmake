@@ -14,7 +14,9 @@ endif()
 
 function(tlc_room NAME)
   cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${NAME}/*.cpp)
+  # A room may have chambers: folders of its own, one level deep.
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${NAME}/*.cpp
+    ${CMAKE_CURRENT_SOURCE_DIR}/${NAME}/*/*.cpp)
   if(NOT sources)
     return()
   endif()

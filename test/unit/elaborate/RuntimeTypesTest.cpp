@@ -1,4 +1,4 @@
-#include "elaborate/RuntimeTypes.h"
+#include "elaborate/runtime/RuntimeTypes.h"
 
 #include <catch2/catch.hpp>
 

@@ -4,8 +4,8 @@
 #include "layout/Algebra.h"
 #include "layout/Analysis.h"
 #include "layout/Shape.h"
-#include "passes/GemmLayouts.h"
-#include "passes/InferGraph.h"
+#include "passes/infer/InferGraph.h"
+#include "passes/plan/GemmLayouts.h"
 
 using namespace tlc;
 using namespace tlc::test;

@@ -1,7 +1,7 @@
 // stage-stores, matrix stores and persist.
 #include "TextKernel.h"
 
-#include "passes/PlanStores.h"
+#include "passes/plan/PlanStores.h"
 
 using namespace tlc;
 using namespace tlc::ir;

@@ -1,0 +1,108 @@
+// split-copies: register prefetch where there is no asynchronous copy.
+//
+//   for %k in … pipelined {                   for %k in … pipelined {
+//     copy %A[…] -> %A_s                =>      alloc %A_r: fragment f16[128, 32]
+//     gemm %A_s, …                              copy %A[…] -> %A_r
+//   }                                           copy %A_r -> %A_s
+//                                               gemm %A_s, …
+//                                             }
+//
+// Two statements can be moved apart: the pipeliner starts the loads of the next iteration before
+// the arithmetic of this one and stores them behind it. Done in pipelined loops only, for copies
+// from global to shared memory that the target cannot do asynchronously: on sm75 and AMD all,
+// elsewhere those that convert or are not aligned. Stands directly before the pipeliner; the plan
+// says which loops are pipelined at all.
+#include "analysis/Copies.h"
+#include "passes/Pass.h"
+#include "passes/Rewrite.h"
+#include "passes/pipeline/PipelineLoops.h"
+
+namespace tlc::passes {
+
+using namespace ir;
+
+namespace {
+
+/// Tiles beyond this many bytes per thread would not stay in registers.
+constexpr std::int64_t maxBytesPerThread = 128;
+
+class Splitter {
+public:
+  Splitter(Function &function, Launch &launch) : function(function), launch(launch) {}
+
+  void split(std::unordered_set<const Stmt *> &copies) {
+    rewrite(launch.body, [&](StmtPtr stmt, Block &out) {
+      if (copies.count(stmt.get()))
+        split(cast<CopyStmt>(*stmt), out);
+      else
+        out.push_back(std::move(stmt));
+    });
+  }
+
+  bool fits(const CopyStmt &copy) const {
+    auto extents = copy.target.constantTileExtents();
+    if (!extents || copy.source.constantTileExtents() != extents)
+      return false;
+    std::int64_t count = 1;
+    for (std::int64_t extent : *extents)
+      count *= extent;
+    return storageBytes(copy.source.buffer->dtype, count) <=
+           maxBytesPerThread * launch.threadCount();
+  }
+
+private:
+  void split(CopyStmt &copy, Block &out) {
+    Buffer &tile = function.addBuffer(copy.target.buffer->name + "_r", copy.source.buffer->dtype,
+                                      Scope::Fragment, copy.target.tileExtents(), copy.range);
+    auto alloc = std::make_unique<AllocStmt>(copy.range);
+    alloc->buffer = &tile;
+    auto load = std::make_unique<CopyStmt>(copy);
+    load->target = wholeRegion(*function.context, tile);
+    auto store = std::make_unique<CopyStmt>(copy.range);
+    store->source = wholeRegion(*function.context, tile);
+    store->target = copy.target;
+    out.push_back(std::move(alloc));
+    out.push_back(std::move(load));
+    out.push_back(std::move(store));
+  }
+
+  Function &function;
+  Launch &launch;
+};
+
+} // namespace
+
+void splitCopies(Function &function, PassContext &context) {
+  if (!context.target.isGpu())
+    return;
+  std::size_t index = 0;
+  for (auto &launch : function.launches) {
+    LaunchPlan *plan = context.schedule.launch(index++);
+    std::unordered_set<const Stmt *> inside;
+    for (const PlannedLoop &loop : plannedLoops(*launch, plan))
+      if (loop.stages > 1 && loop.loop->stage.empty())
+        walk(loop.loop->body, [&](Stmt &stmt) {
+          if (stmt.kind == StmtKind::Copy)
+            inside.insert(&stmt);
+          // What stands in an inner loop is not moved by this one.
+          return stmt.kind != StmtKind::For && stmt.kind != StmtKind::While &&
+                 stmt.kind != StmtKind::Map;
+        });
+    Splitter splitter(function, *launch);
+    std::unordered_set<const Stmt *> chosen;
+    analysis::Ranges ranges(function);
+    ranges.enter(*launch);
+    analysis::walkWithRanges(launch->body, ranges, [&](Stmt &stmt) {
+      auto *copy = dynCast<CopyStmt>(&stmt);
+      if (copy && inside.count(copy) && copy->copyKind != CopyKind::Tma && !copy->async &&
+          !copy->barrier.buffer && analysis::isSharedLoad(stmt) &&
+          !copy->multicast && // which a producer loads
+          !analysis::canCopyAsync(*copy, context.target, ranges) && splitter.fits(*copy))
+        chosen.insert(copy);
+      return true;
+    });
+    splitter.split(chosen);
+  }
+}
+
+} // namespace tlc::passes

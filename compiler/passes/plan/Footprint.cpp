@@ -1,0 +1,27 @@
+#include "passes/plan/Footprint.h"
+
+#include "ir/Walk.h"
+
+namespace tlc::passes {
+
+using namespace ir;
+
+std::int64_t bytesOf(const Buffer &buffer) {
+  auto count = buffer.elementCount();
+  return count ? storageBytes(buffer.dtype, *count) : 0;
+}
+
+std::int64_t allocatedBytes(const Block &block, Scope scope, const Copies &copies) {
+  std::int64_t sum = 0;
+  walk(block, [&](const Stmt &stmt) {
+    const auto *alloc = dynCast<AllocStmt>(&stmt);
+    if (!alloc || alloc->buffer->scope != scope || alloc->buffer->base)
+      return true;
+    const Buffer &buffer = *alloc->buffer;
+    sum += bytesOf(buffer) * (copies ? copies(buffer) : buffer.versions);
+    return true;
+  });
+  return sum;
+}
+
+} // namespace tlc::passes

@@ -1,0 +1,227 @@
+// plan: decides, and changes no statement.
+//
+//   for %ko in … pipelined stages(3)     =>     launch gemm { loop ko stages 3  // as written }
+//
+// Writes the Schedule: how many stages each pipelined loop gets, the order of blocks, the gemms'
+// instructions, how tiles are stored. What the user gave (--schedule=FILE) stays; so does
+// everything with
+// --schedule=as-written. Otherwise num_stages is a hint: a single stage becomes two where the
+// second one costs no occupancy, since a loop that waits for its own copies never overlaps with
+// them. Stands after select-atoms, whose choices it records, and before the first pass that follows
+// the plan.
+#include "analysis/Copies.h"
+#include "passes/Pass.h"
+#include "passes/Rewrite.h"
+#include "passes/pipeline/PipelineLoops.h"
+#include "passes/plan/Footprint.h"
+#include "passes/plan/Occupancy.h"
+#include "passes/plan/PlanSharing.h"
+#include "passes/plan/PlanSpecialize.h"
+#include "passes/plan/PlanStores.h"
+#include "passes/plan/TensorStores.h"
+#include "target/Atoms.h"
+
+namespace tlc::passes {
+
+using namespace ir;
+
+namespace {
+
+class Planner {
+public:
+  Planner(Function &function, Launch &launch, PassContext &pass)
+      : function(function), launch(launch), pass(pass) {}
+
+  LaunchPlan run(const LaunchPlan *given) {
+    LaunchPlan plan;
+    plan.kernel = function.name;
+    plan.name = launch.name.empty() ? function.name : launch.name;
+    plan.raster = launch.raster;
+    plan.rasterReason = launch.raster.panel ? "as written" : "";
+    plan.minBlocks = launch.minBlocksPerSm;
+    if (launch.cluster[0] * launch.cluster[1] > 1) {
+      plan.cluster = {launch.cluster[0], launch.cluster[1]};
+      plan.clusterReason = "as written";
+    }
+    for (const PlannedLoop &loop : plannedLoops(launch, nullptr))
+      plan.loops.push_back(planned(*loop.loop));
+    walk(launch.body, [&](Stmt &stmt) {
+      if (auto *gemm = dynCast<GemmStmt>(&stmt))
+        plan.gemms.push_back({gemm->atom ? gemm->atom->name : "", gemm->warpsM, gemm->warpsN});
+      return true;
+    });
+    planTheStores(plan);
+    if (given && !speaksOf(*given, plan)) {
+      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name);
+      given = nullptr;
+    }
+    // What stores need of shared memory, rings cannot have.
+    if (given)
+      followStores(*given, plan);
+    planSpecialization(function, launch, pass, plan, given);
+    plan.sharedAxis = planSharing(function, launch, pass, plan);
+    if (plan.sharedAxis)
+      plan.persistentReason += "; neighbours load together where rows straddle lines of the cache";
+    if (given)
+      follow(*given, plan);
+    return plan;
+  }
+
+private:
+  void planTheStores(LaunchPlan &plan) {
+    analysis::Ranges ranges(function);
+    ranges.enter(launch);
+    plan.stores = planStores(launch, pass.target, ranges);
+    if (function.options.hintsAreBinding)
+      for (StorePlan &store : plan.stores)
+        store = {store.name, StoreWay::Direct, true, "as written"};
+  }
+
+  LoopPlan planned(const ForStmt &loop) {
+    LoopPlan plan{loop.var->name, loop.stages, false, "as written"};
+    if (loop.stages == 0) {
+      plan.binding = true;
+      plan.reason = "not pipelined, as written";
+    }
+    plan.binding |= function.options.hintsAreBinding || !loop.stage.empty();
+    if (plan.binding || loop.stages != 1 || !pass.target.isGpu())
+      return plan;
+    std::int64_t more = bytesLoaded(loop);
+    std::int64_t now = allocatedBytes(launch.body, Scope::Shared);
+    std::int64_t threads = launch.threadCount();
+    if (more > 0 && residentBlocks(pass.target, threads, now) ==
+                        residentBlocks(pass.target, threads, now + more)) {
+      plan.stages = 2;
+      plan.reason = "a second stage costs no occupancy";
+    }
+    return plan;
+  }
+
+  /// Shared bytes that the loop loads from global memory in each round.
+  static std::int64_t bytesLoaded(const ForStmt &loop) {
+    std::unordered_set<const Buffer *> tiles;
+    walk(loop.body, [&](const Stmt &stmt) {
+      if (analysis::isSharedLoad(stmt))
+        tiles.insert(cast<CopyStmt>(stmt).target.buffer->storage());
+      return true;
+    });
+    std::int64_t sum = 0;
+    for (const Buffer *tile : tiles)
+      sum += bytesOf(*tile) * tile->versions;
+    return sum;
+  }
+
+  void followSharing(std::optional<std::size_t> axis, LaunchPlan &plan) {
+    plan.sharedAxis = axis;
+    if (axis && !canShare(function, launch, pass, plan, *axis))
+      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
+          .note("neighbours along dimension " + std::to_string(*axis) +
+                " have nothing that one could load for both, or do more than tensor maps can clip");
+  }
+
+  template <typename T>
+  static void take(const std::optional<T> &given, std::optional<T> &choice, std::string &reason) {
+    if (!given)
+      return;
+    choice = given;
+    reason = "as given";
+  }
+
+  /// Whether a file means the same loops, gemms and stores.
+  static bool speaksOf(const LaunchPlan &given, const LaunchPlan &plan) {
+    bool same = given.name == plan.name && given.loops.size() <= plan.loops.size() &&
+                given.gemms.size() <= plan.gemms.size() &&
+                given.stores.size() <= plan.stores.size();
+    for (std::size_t i = 0; same && i < given.loops.size(); ++i)
+      same = given.loops[i].name == plan.loops[i].name;
+    for (std::size_t i = 0; same && i < given.stores.size(); ++i)
+      same = given.stores[i].name == plan.stores[i].name;
+    return same;
+  }
+
+  void followStores(const LaunchPlan &given, LaunchPlan &plan) {
+    analysis::Ranges ranges(function);
+    ranges.enter(launch);
+    std::vector<TensorStore> possible = tensorStores(launch, pass.target, ranges);
+    for (std::size_t i = 0; i < given.stores.size(); ++i) {
+      const StorePlan &wanted = given.stores[i];
+      StorePlan &store = plan.stores[i];
+      store = {store.name, wanted.way, true, "as given"};
+      if (store.way != StoreWay::Tensor)
+        continue;
+      store.deferred = wanted.deferred;
+      std::string fault = possible[i].take(wanted.columns, wanted.buffers, store);
+      if (!fault.empty())
+        pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
+            .note("`" + store.name + "` cannot be stored so by tensor maps: " + fault);
+    }
+  }
+
+  void follow(const LaunchPlan &given, LaunchPlan &plan) {
+    take(given.raster, plan.raster, plan.rasterReason);
+    if (given.minBlocks)
+      plan.minBlocks = given.minBlocks;
+    for (std::size_t i = 0; i < given.loops.size(); ++i) {
+      plan.loops[i].stages = given.loops[i].stages;
+      plan.loops[i].binding = given.loops[i].binding;
+      plan.loops[i].reason = given.loops[i].reason.empty() ? "as given" : given.loops[i].reason;
+    }
+    if (given.cluster && (*given.cluster)[0] * (*given.cluster)[1] > pass.target.limits.maxCluster)
+      pass.diagnostics.report(diag::ScheduleCluster, launch.range, (*given.cluster)[0],
+                              (*given.cluster)[1], pass.target.name, pass.target.limits.maxCluster);
+    else
+      take(given.cluster, plan.cluster, plan.clusterReason);
+    if (plan.cluster && (*plan.cluster)[0] * (*plan.cluster)[1] > 1)
+      plan.persistent.reset(); // blocks of a cluster stay together
+    take(given.persistent, plan.persistent, plan.persistentReason);
+    if (given.persistent) {
+      plan.fold = given.fold;
+      plan.tileStages = given.tileStages;
+      followSharing(given.sharedAxis, plan);
+    }
+    if (!plan.persistent.value_or(false))
+      for (StorePlan &store : plan.stores)
+        store.deferred &= store.binding;
+  }
+
+  Function &function;
+  Launch &launch;
+  PassContext &pass;
+};
+
+} // namespace
+
+std::vector<PlannedLoop> plannedLoops(Launch &launch, const LaunchPlan *plan) {
+  std::vector<PlannedLoop> loops;
+  walk(launch.body, [&](Stmt &stmt) {
+    auto *loop = dynCast<ForStmt>(&stmt);
+    if (!loop || loop->kind != ForKind::Pipelined)
+      return true;
+    PlannedLoop entry{loop, loop->stages, ""};
+    if (plan && loops.size() < plan->loops.size()) {
+      entry.stages = plan->loops[loops.size()].stages;
+      entry.reason = plan->loops[loops.size()].reason;
+    }
+    loops.push_back(std::move(entry));
+    return true;
+  });
+  return loops;
+}
+
+void plan(Function &function, PassContext &context) {
+  Schedule planned;
+  planned.given = context.schedule.given;
+  for (std::size_t i = 0; i < function.launches.size(); ++i) {
+    LaunchPlan *given = context.schedule.launch(i);
+    Launch &launch = *function.launches[i];
+    planned.launches.push_back(Planner(function, launch, context).run(given));
+    const LaunchPlan &decided = planned.launches.back();
+    launch.raster = decided.raster.value_or(Raster{});
+    launch.minBlocksPerSm = decided.minBlocks;
+    if (decided.cluster)
+      launch.cluster = {(*decided.cluster)[0], (*decided.cluster)[1], launch.cluster[2]};
+  }
+  context.schedule = std::move(planned);
+}
+
+} // namespace tlc::passes

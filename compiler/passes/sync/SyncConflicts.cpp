@@ -1,0 +1,220 @@
+// Which accesses must not go unordered, and where the barrier between two belongs: the part of
+// SyncAnalysis that judges.
+#include "ir/Fold.h"
+#include "passes/sync/SyncAnalysis.h"
+
+#include <algorithm>
+
+namespace tlc::passes {
+
+using namespace ir;
+using analysis::Address;
+using analysis::Interval;
+
+namespace {
+
+bool byTensorMap(const Stmt &stmt) {
+  const auto *call = dynCast<CallStmt>(&stmt);
+  return call && usesTensorMap(*call);
+}
+
+/// A minimum or maximum in the expression; null if there is none.
+Expr choiceIn(Expr e) {
+  if (e.kind() == ExprKind::Binary &&
+      (e->binaryOp() == BinaryOp::Min || e->binaryOp() == BinaryOp::Max))
+    return e;
+  for (Expr operand : e->operands)
+    if (Expr found = choiceIn(operand))
+      return found;
+  return {};
+}
+
+Expr replaced(Expr e, Expr part, Expr by) {
+  if (e == part)
+    return by;
+  llvm::SmallVector<Expr, 3> operands;
+  for (Expr operand : e->operands)
+    operands.push_back(replaced(operand, part, by));
+  return e->operands.empty() ? e : rebuild(e, operands);
+}
+
+} // namespace
+
+void SyncAnalysis::visitAccesses(const Stmt &stmt, State &state) {
+  const std::vector<Address> &list = addresses(stmt);
+  for (const Address &address : list)
+    for (std::size_t i = 0; i < state.pending.size();) {
+      if (!conflicts(state.pending[i], address)) {
+        ++i;
+        continue;
+      }
+      const Stmt *before = missing(state.pending[i], stmt);
+      if (missed && !found)
+        return;
+      if (!before) {
+        ++i;
+        continue;
+      }
+      // Ordered from now on, and with it whatever else came before that point. (The next run starts
+      // with the barrier in its place and finds what this one takes for granted too early.)
+      state.pending.erase(state.pending.begin() + static_cast<std::ptrdiff_t>(i));
+      const RoleStmt *role = points.at(before).role;
+      std::erase_if(state.pending, [&](const Pending &entry) {
+        return entry.flight == Flight::Done && (!role || entry.role == role) &&
+               (before == &stmt || !contains(*before, *entry.origin));
+      });
+      i = 0;
+    }
+  for (const Address &address : list) {
+    // What tensor maps write is complete when a barrier object says so; a barrier of threads would
+    // not help.
+    if (address.writes && byTensorMap(stmt))
+      continue;
+    Pending entry;
+    entry.origin = &stmt;
+    entry.flight = address.async ? Flight::Open : Flight::Done;
+    entry.guards = guards;
+    entry.role = roles.empty() ? nullptr : roles.back();
+    entry.address = address;
+    if (warpBarriers && address.async != AsyncKind::CpAsync) // whole tiles, not a warp's affair
+      entry.warps = threads.byWarps(address, ranges);
+    State one{true, {}};
+    one.pending.push_back(std::move(entry));
+    join(state, one);
+  }
+}
+
+bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
+  // Points of one elementwise op are independent, unless a loop around the op has brought it to its
+  // next execution.
+  std::uint32_t op = address.stmt->op;
+  if (op && pending.address.stmt->op == op && (!pending.carriedBy || pending.carriedBy->op == op))
+    return false;
+  const RoleStmt *role = roles.empty() ? nullptr : roles.back();
+  // One thread, or the thread that issues both: in its own order.
+  if (role && pending.role == role && role->count == 1)
+    return false;
+  if (byTensorMap(*pending.address.stmt) && byTensorMap(*address.stmt))
+    return false;
+  // Between roles the program synchronises itself.
+  if (pending.role && role && pending.role != role && !contains(*pending.role, *role) &&
+      !contains(*role, *pending.role))
+    return false;
+  bool global = address.buffer->storage()->scope == Scope::Global;
+  // Two stores to one element of a tensor: the order of threads is nobody's promise.
+  if (global && !pending.address.reads && !address.reads)
+    return false;
+  if (!mayMeet(pending, address))
+    return false;
+  if (pending.flight != Flight::Done)
+    return true;
+  return !threads.onlyOwn(pending.address, address, ranges) &&
+         !(pending.inWarp && onlyOwnWarp(pending, address));
+}
+
+/// As analysis::mayMeet. Where a minimum or maximum chooses one of the versions, each side that it
+/// can be when both happen is looked at by itself.
+bool SyncAnalysis::mayMeet(const Pending &pending, const Address &address) {
+  Expr before = pending.address.version, now = address.version;
+  Expr choice;
+  if (before && now && pending.address.buffer->storage() == address.buffer->storage()) {
+    choice = choiceIn(now);
+    if (!choice)
+      choice = choiceIn(before);
+  }
+  if (!choice)
+    return analysis::mayMeet(pending.address, address, ranges);
+  if (!analysis::elementsMayMeet(pending.address, address))
+    return false;
+  analysis::Ranges::Scope both(ranges);
+  for (Expr guard : pending.guards)
+    ranges.assume(guard);
+  Expr a = choice->operands[0], b = choice->operands[1];
+  if (choice->binaryOp() == BinaryOp::Max)
+    std::swap(a, b);
+  for (bool first : {true, false}) { // a <= b, b < a
+    Expr condition = first ? lessEqual(a, b) : lessThan(b, a);
+    if (ranges.refutes(condition))
+      continue;
+    analysis::Ranges::Scope scope(ranges);
+    ranges.assume(condition);
+    Expr chosen = first ? choice->operands[0] : choice->operands[1];
+    if (!ranges.differ(replaced(before, choice, chosen), replaced(now, choice, chosen)))
+      return true;
+  }
+  return false;
+}
+
+/// Whether the two touch common elements only when threads of one warp make both.
+bool SyncAnalysis::onlyOwnWarp(const Pending &pending, const Address &address) {
+  std::vector<std::vector<Interval>> warps = threads.byWarps(address, ranges);
+  if (pending.address.buffer != address.buffer || warps.empty() ||
+      warps.size() != pending.warps.size())
+    return false;
+  for (std::size_t i = 0; i < warps.size(); ++i)
+    for (std::size_t j = 0; j < warps.size(); ++j)
+      for (const Interval &mine : warps[i])
+        for (const Interval &other : pending.warps[j])
+          if (i != j && !intersect(mine, other).empty())
+            return false;
+  return true;
+}
+
+/// Finds the place of the barrier between a pending access and `stmt`: in the innermost block that
+/// holds both (the body of the loop whose back-edge lies between them), in front of what holds
+/// `stmt`; outside of divergent control.
+const Stmt *SyncAnalysis::missing(const Pending &pending, const Stmt &stmt) {
+  std::vector<const Stmt *> to = chain(stmt);
+  std::size_t at = 0; // position in `to` of the statement to stand in front of
+  if (pending.carriedBy && contains(*pending.carriedBy, stmt)) {
+    while (to[at] != pending.carriedBy)
+      ++at;
+    ++at;
+  } else {
+    std::vector<const Stmt *> from = chain(*pending.origin);
+    while (at + 1 < to.size() && at + 1 < from.size() && to[at] == from[at] &&
+           places.at(to[at + 1]).block == places.at(from[at + 1]).block)
+      ++at;
+  }
+  // Up to where all threads come.
+  std::size_t wanted = at;
+  while (at > 0 && uniformity.divergent(*to[at]))
+    --at;
+  const Stmt *before = to[at];
+  bool between = wanted == at || !contains(*before, *pending.origin);
+  if (pending.carriedBy && wanted != at)
+    between = contains(*pending.carriedBy, *before) && pending.carriedBy != before;
+  bool global = pending.address.buffer->storage()->scope == Scope::Global;
+  if (!between || uniformity.divergent(*before)) {
+    if (!global && found) // of global memory, as in any program of threads, the order is the user's
+      unplaceable.push_back({pending.address.stmt, &stmt, uniformity.cause(stmt)});
+    return nullptr;
+  }
+  missed = true;
+  if (!found)
+    return before;
+  SyncPoint point;
+  bool inFlight = pending.flight != Flight::Done;
+  point.drain = inFlight && pending.address.async == AsyncKind::CpAsync;
+  point.drainProducts = inFlight && pending.address.async == AsyncKind::Wgmma;
+  for (const Stmt *outer : to) {
+    if (outer == before)
+      break;
+    if (auto *role = dynCast<RoleStmt>(outer))
+      point.role = role;
+  }
+  auto [entry, isNew] = points.emplace(before, point);
+  if (isNew) {
+    found->emplace_back(before, point);
+  } else {
+    SyncPoint &known = entry->second;
+    known.drain |= point.drain;
+    known.drainProducts |= point.drainProducts;
+    for (auto &[where, listed] : *found)
+      if (where == before)
+        listed = known;
+  }
+  return before;
+}
+
+} // namespace tlc::passes
