@@ -12,10 +12,10 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 emulate=$root/runtime/emulate
 : "${CXX:=g++}"
 case $("$CXX" --version | head -n 1) in
-*clang*) tsan="-fsanitize=thread -mllvm -tsan-instrument-func-entry-exit=0 -Wno-unknown-attributes -Wno-pass-failed" clang=1 ;;
+*clang*) tsan="-fsanitize=thread,array-bounds -fstrict-flex-arrays=3 -mllvm -tsan-instrument-func-entry-exit=0 -Wno-unknown-attributes -Wno-pass-failed" clang=1 ;;
 # Arrays that nobody takes the address of are not watched; without these two passes that holds for all of
 # their accesses, not for those by name only.
-*) tsan="-fsanitize=thread --param tsan-instrument-func-entry-exit=0 -fno-ivopts -fno-tree-slsr -Wno-psabi" clang= ;;
+*) tsan="-fsanitize=thread,bounds-strict --param tsan-instrument-func-entry-exit=0 -fno-ivopts -fno-tree-slsr -Wno-psabi" clang= ;;
 esac
 include=$emulate/include
 kernel="-std=c++20 -g1 $tsan -ffp-contract=off -Wno-unknown-pragmas"

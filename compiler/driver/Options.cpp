@@ -205,6 +205,18 @@ void addRunOptions(CLI::App &app, RunOptions &run) {
          "--tolerance", run.tolerance,
          "allowed difference, times 1 + the largest number; else by dtype (--tolerance=1e-3)")
       ->group(group);
+  app.add_flag("--keep-going", run.keepGoing,
+               "behind a fault, go on with the other blocks and launches (--keep-going)")
+      ->group(group);
+  app.add_option("--order", run.order,
+                 "asynchronous work is done early, late, or with threads and blocks in the order "
+                 "of a seed (--order=7)")
+      ->check([](const std::string &text) {
+        bool isSeed = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+        return isSeed || text == "early" || text == "late" ? std::string()
+                                                           : "not early, late or a number";
+      })
+      ->group(group);
   app.add_flag("--counts", run.counts,
                "what each line of the source did: bytes, bank conflicts, products, barriers "
                "(--counts)")

@@ -36,6 +36,8 @@ struct RunOptions {
   std::uint64_t seed = 1;           // of the tensors without a file
   bool compare = false;
   std::optional<double> tolerance; // else by dtype
+  bool keepGoing = false;          // with other blocks and launches behind a fault
+  std::string order; // of asynchronous work: "early", "late", or a seed; empty: by EMU_MODE
   bool counts = false;
   std::string countsFile; // JSON
   std::string keepDir;    // where the emitted files and the program stay; empty: nowhere

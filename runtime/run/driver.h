@@ -50,6 +50,9 @@ public:
       fail(std::string("cannot read the contents of ") + name);
     std::fclose(file);
     void *p = allocate(bytes);
+#ifdef TLC_RUN_EMULATED
+    emu_name(p, name);
+#endif
     copy(p, contents.data(), bytes, defined);
     if (written)
       results.push_back({name, p, bytes});

@@ -31,6 +31,7 @@ void addHopperGemm(std::vector<Case> &cases);
 void addHopperProducts(std::vector<Case> &cases);
 void addHopperSparse(std::vector<Case> &cases);
 void addHopperTensors(std::vector<Case> &cases);
+void addOverlaps(std::vector<Case> &cases);
 
 struct Shape {
   unsigned grid = 1, threads = 32, shared = 0;

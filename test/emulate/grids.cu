@@ -215,7 +215,7 @@ void addGrids(std::vector<Case> &cases) {
       {"ticket", lastBlock<clean>, "", ""},
       {"ticket: parts not published", lastBlock<unpublished>, "race", "gather,part"},
       {"ticket: parts not acquired", lastBlock<unacquired>, "race", "gather,part"},
-      {"ticket: scope of a block", lastBlock<scopeOfBlock>, "race", "gather,part"},
+      {"ticket: scope of a block", lastBlock<scopeOfBlock>, "race", "gather,part,ticket"},
       {"ticket: drawn before the barrier", lastBlock<noBarrierBeforeTicket>, "race", "gather,part"},
       {"flag", handOver<flagClean>, "", ""},
       {"flag: relaxed store", handOver<relaxedStore>, "race", "consume,produce"},

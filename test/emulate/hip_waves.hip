@@ -250,7 +250,7 @@ template <int Fault> __global__ void __launch_bounds__(64) ticket(const float *X
     else if (Fault == relaxedTicket)
       *last = tlc::atomic_add(drawn, 1) + 1;
     else if (Fault == blockScope)
-      *last = tlc::atomic_add<tlc::order::acq_rel, tlc::scope::block>(drawn, 1) + 1;
+      *last = tlc::atomic_add<tlc::order::acq_rel, tlc::scope::block>(drawn, 1) + 1; // mark: draw
     else
       *last = tlc::atomic_add<tlc::order::acq_rel>(drawn, 1) + 1;
   }
@@ -322,7 +322,7 @@ void addHipWaves(std::vector<Case> &cases) {
       {"buffers: misaligned", runShifted<misalignedOffset>, "misaligned", "load", "gfx942"},
       {"ticket of waves", runTicket<ticketClean>, "", "", "gfx942"},
       {"ticket of waves: relaxed", runTicket<relaxedTicket>, "race", "gather,part", "gfx942"},
-      {"ticket of waves: of a block only", runTicket<blockScope>, "race", "gather,part", "gfx90a"},
+      {"ticket of waves: of a block only", runTicket<blockScope>, "race", "gather,part,draw", "gfx90a"},
       {"ticket of waves: counted plainly", runTicket<plainCount>, "race", "draw", "gfx942"},
       {"questions: gfx90a", questions, "", "", "gfx90a"},
       {"questions: gfx942", questions, "", "", "gfx942"},

@@ -17,6 +17,7 @@ int main(int argc, char **argv) {
   addHopperProducts(cases);
   addHopperSparse(cases);
   addHopperTensors(cases);
+  addOverlaps(cases);
   for (const Case &c : cases) {
     if (argc == 2 && !std::strcmp(argv[1], "--list"))
       std::printf("%s|%s|%s|%s\n", c.name, c.kinds, c.marks, c.device);

@@ -127,14 +127,28 @@ private:
     words.push_back("-I" + folder.path());
   }
 
+  std::vector<std::pair<std::string, std::string>> emulatorSettings() const {
+    const RunOptions &options = session.options.run;
+    std::vector<std::pair<std::string, std::string>> out = {{"EMU_REPORT", folder / "findings"}};
+    if (wantsCounts(options))
+      out.emplace_back("EMU_COUNTS", folder / "counts");
+    if (options.keepGoing)
+      out.emplace_back("EMU_KEEP_GOING", "1");
+    if (options.order == "early" || options.order == "late") {
+      out.emplace_back("EMU_MODE", options.order);
+    } else if (!options.order.empty()) {
+      out.emplace_back("EMU_MODE", "random");
+      out.emplace_back("EMU_SEED", options.order);
+    }
+    return out;
+  }
+
   bool start() {
     session.step = "running";
     std::cout.flush();
     std::vector<std::pair<std::string, std::string>> environment;
     if (isEmulated())
-      environment.emplace_back("EMU_REPORT", folder / "findings");
-    if (isEmulated() && wantsCounts(session.options.run))
-      environment.emplace_back("EMU_COUNTS", folder / "counts");
+      environment = emulatorSettings();
     for (const char *name : {"findings", "counts", "outcome"}) // of an earlier run, if kept
       std::remove((folder / name).c_str());
     Ended ended = runProcess({folder / "run", folder.path()}, environment, Streams::Inherited);

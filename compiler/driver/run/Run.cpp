@@ -15,10 +15,19 @@ namespace {
 
 constexpr std::string_view interpreterName = "interpret";
 
+bool needsEmulator(const RunOptions &options) {
+  return options.keepGoing || !options.order.empty();
+}
+
 /// What the source is elaborated for if nothing is compiled: the machine with the most features.
 constexpr std::string_view interpretedTarget = "sm90";
 
 const Target *chooseTarget(Session &session, bool interprets) {
+  if (!session.options.run.emulate && needsEmulator(session.options.run)) {
+    session.diagnostics.report(diag::BadCommandLine, {},
+                               "--order and --keep-going are for --emulate");
+    return nullptr;
+  }
   if (interprets)
     return findTarget(interpretedTarget);
   std::vector<const Target *> targets = chosenTargets(session);

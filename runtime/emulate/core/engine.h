@@ -27,24 +27,30 @@ constexpr Address kSharedBase = kGlobalBase + kGlobalSize, kArena = 256 << 10;
 constexpr int kArenas = 4096, kReserved = 1024; // the first KiB of shared memory is the system's
 constexpr Address kDeviceSize = kGlobalSize + kArenas * kArena;
 constexpr Address kStackBase = 0x180000000000, kStackBytes = 256 << 10,
-                  kStacks = 1 << 18;           // threads at a time: 128 blocks of a full multiprocessor
+                  kStacks = 1 << 18; // threads at a time: 128 blocks of a full multiprocessor
 constexpr Address kTouchBase = 0x190000000000; // one u32 for each 4 bytes of stack
 constexpr Address kWrittenBase =
     0x1a0000000000; // one byte for each 4 bytes of stack: who was written
 constexpr Address kCellBase = 0x200000000000, kStateBase = 0x300000000000;
 
 // ---- clocks ----
-// An epoch names one access: realm (the blocks of a cluster), slot (thread or agent), time, atomic
-// flag.
+// An epoch names one access: realm (the blocks of a cluster), slot (thread or agent), time, and
+// whether it is an atomic: of what scope, and whether it only loads.
 using Epoch = u64;
+enum How : u64 { kPlain = 0, kAtomic = 1, kAtomicLoad = 4 }; // atomics: plus their scope
+
 constexpr u32 kGroupMarks = 0xffff0; // groups from here on are marks, not epochs
-constexpr u32 kReaders = kGroupMarks, kSplit = kGroupMarks + 1, kBarrierObject = kGroupMarks + 2;
-inline Epoch epoch(u64 realm, u64 slot, u64 time, bool atomic = false) {
-  return realm << 44 | slot << 28 | time << 1 | u64(atomic);
-}
+constexpr u32 kOthers = kGroupMarks, kSplit = kGroupMarks + 1, kBarrierObject = kGroupMarks + 2;
+inline Epoch epoch(u64 realm, u64 slot, u64 time) { return realm << 44 | slot << 28 | time << 3; }
 inline u32 epoch_group(Epoch e) { return u32(e >> 44); }
 inline u32 epoch_slot(Epoch e) { return u32(e >> 28) & 0xffff; }
-inline u32 epoch_time(Epoch e) { return u32(e >> 1) & 0x7ffffff; }
+inline u32 epoch_time(Epoch e) { return u32(e >> 3) & 0x1ffffff; }
+inline bool is_atomic(Epoch e) { return (e & 7) != kPlain; }
+inline bool is_atomic_load(Epoch e) { return (e & 7) >= kAtomicLoad; }
+inline bool is_atomic_write(Epoch e) { return is_atomic(e) && !is_atomic_load(e); }
+inline Scope scope_of(Epoch e) { // of an atomic
+  return Scope((e & 7) - (is_atomic_load(e) ? kAtomicLoad : kAtomic));
+}
 inline u32 epoch_index(Epoch e) { return u32(e); }
 
 using Foreign = std::map<u32, std::vector<u32>>;
@@ -101,6 +107,7 @@ constexpr u8 kInitialised = 15,
 struct Allocation {
   Address lo, hi;
   bool dirty = false;
+  std::string name = {}; // that the host has given it
 };
 
 // ---- reports ----
@@ -169,6 +176,7 @@ struct Thread {
   Clocks c;
   bool done = false, ready = false, spinning = false;
   int64_t cluster_ticket = 0;
+  bool triggered = false;        // the next launch may begin
   const char *waiting = nullptr; // for the deadlock report: a format, its numbers, an mbarrier
   int waiting_for[3] = {};
   u32 unsettled = 0; // AMD: time of the first store to shared memory that was not waited for
@@ -345,6 +353,7 @@ struct Group { // blocks that run together: one block, a cluster, or a cooperati
 enum Mode { kEarly, kLate, kRandom };
 struct Settings {
   bool checks = true;
+  bool keep_going = false; // behind an error, with other blocks and launches
   Mode mode = kEarly;
   u64 seed = 0;
   int architecture = 90; // 10 * major + minor of the device that is played; 0: it is AMD's
@@ -369,7 +378,7 @@ u64 random_number();
 
 // shadow
 void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool nc = false);
-void access_atomic(Address at, size_t bytes, bool write, bool load, u32 pc);
+void access_atomic(Address at, size_t bytes, bool write, bool load, Scope scope, u32 pc);
 void access_reduction(const Actor &a, Address at, size_t bytes, u32 pc);
 void generic_access(Address at, size_t bytes, bool write, u32 pc);
 void settle_equal_store();
@@ -387,6 +396,9 @@ void reset_shared(Block &b);
 void reset_global();
 void set_barrier_object(Address at, bool on);
 bool device_address(Address a);
+/// Launches are over when they return, but what the last ones touched is remembered for one that
+/// may begin before they have ended; this forgets it, when the host has waited for them.
+void finish_launches();
 /// Whether an earlier access is known to one of the memory at `at`.
 bool ordered(Epoch e, const Actor &a, bool was_write, Address at);
 void fill_state(Address at, size_t bytes, u8 state);
@@ -414,6 +426,13 @@ void start_copy(const char *what, u32 dst, const void *src, int bytes, int valid
 void queue_bulk(std::function<void()> run, u32 pc);
 void open_bulk(Thread *t);
 void forget_releases();
+/// The slot of a realm that knows that the launch before this one has ended.
+u32 earlier_slot();
+/// What is known of a realm of an earlier launch, if it is one.
+enum class Earlier { no, ended, mayRun };
+Earlier earlier_launch(u32 realm);
+bool knows_earlier(const Clock &c);
+void leave_early(Thread *t); // it triggers the next launch, or ends
 void ensure_maps();
 void run_queue(Thread::Copies &c, u32 limit);
 std::string deadlock_text(Group &g);

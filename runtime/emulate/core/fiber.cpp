@@ -26,6 +26,12 @@ u32 fence_counter = 0;
 static const std::function<void()> *launch_body;
 static Launch launch_now;
 static u32 realm_counter = 0;
+// Launches are done one after the other, but one may be allowed to begin before those before it
+// have ended. Realms up to `ended` have all the same.
+static struct {
+  u32 ended = 0, first = 0; // before, and of this launch
+  bool waited = false;      // a thread had waited for earlier ones before the next one could begin
+} launches;
 static u64 random_state = 1;
 static void *scheduler_sp;
 
@@ -211,6 +217,7 @@ struct Maps {
     const char *seed = std::getenv("EMU_SEED");
     const char *checks = std::getenv("EMU_CHECKS");
     const char *sms = std::getenv("EMU_SMS");
+    const char *keep_going = std::getenv("EMU_KEEP_GOING");
     const char *device = std::getenv("EMU_ARCH");
     if (const char *counts = std::getenv("EMU_COUNTS"); counts && *counts)
       start_counting(counts);
@@ -221,6 +228,8 @@ struct Maps {
     if (checks)
       settings.checks = *checks != '0';
     choose_device(device && *device ? device : emu_device);
+    if (keep_going)
+      settings.keep_going = *keep_going && *keep_going != '0';
     if (sms)
       settings.sms = std::atoi(sms);
   }
@@ -248,6 +257,39 @@ static Maps &maps() {
   return m;
 }
 void ensure_maps() { maps(); }
+
+// ---- launches that overlap
+u32 earlier_slot() {
+  return launch_now.cluster.x * launch_now.cluster.y * launch_now.cluster.z * launch_now.block.x *
+         launch_now.block.y * launch_now.block.z;
+}
+Earlier earlier_launch(u32 realm) {
+  return realm >= launches.first   ? Earlier::no
+         : realm <= launches.ended ? Earlier::ended
+                                   : Earlier::mayRun;
+}
+void grid_dependency_wait() {
+  current->c.g.raise(earlier_slot(), 1);
+  current->tick();
+}
+void leave_early(Thread *t) { launches.waited |= !t->triggered && knows_earlier(t->c.g); }
+void grid_dependency_launch() {
+  leave_early(current);
+  current->triggered = true;
+}
+void finish_launches() {
+  reset_global();
+  realm_counter = 0;
+  launches = {};
+}
+static void begin_launch(const Launch &l) {
+  const u32 clusters = l.grid.x * l.grid.y * l.grid.z / (l.cluster.x * l.cluster.y * l.cluster.z);
+  if (!l.dependent || realm_counter + clusters >= kGroupMarks)
+    finish_launches();
+  else if (launches.waited)
+    launches.ended = launches.first - 1;
+  launches.first = realm_counter + 1, launches.waited = false;
+}
 
 static dim3_t unlinear(u32 i, dim3_t d) { return {i % d.x, i / d.x % d.y, i / d.x / d.y}; }
 
@@ -303,6 +345,8 @@ static void run_blocks(const std::vector<u32> &indices, u32 per_cluster) {
       g.ready.push_back(t.get());
       g.threads.push_back(std::move(t));
     }
+  for (Realm &r : g.realms)
+    r.new_slot(kThread); // earlier_slot()
   g.live = int(g.threads.size());
   run_group(g);
 }
@@ -312,7 +356,6 @@ int launch(const Launch &l, const std::function<void()> &body) {
   launch_now = l;
   gridDim = {l.grid.x, l.grid.y, l.grid.z}, blockDim = {l.block.x, l.block.y, l.block.z};
   launch_body = &body;
-  realm_counter = 0;
   random_state = settings.seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
   const u32 blocks = l.grid.x * l.grid.y * l.grid.z, threads = l.block.x * l.block.y * l.block.z;
   const u32 per_cluster = l.cluster.x * l.cluster.y * l.cluster.z;
@@ -320,8 +363,10 @@ int launch(const Launch &l, const std::function<void()> &body) {
   const dim3_t clusters = {l.grid.x / l.cluster.x, l.grid.y / l.cluster.y, l.grid.z / l.cluster.z};
   if (threads == 0 || threads > 1024 || l.shared + kReserved > kArena - 16 * kReserved ||
       l.grid.x % l.cluster.x || l.grid.y % l.cluster.y || l.grid.z % l.cluster.z ||
-      per_cluster > 16 || together > u32(kArenas) || u64(together) * threads > u64(kStacks))
+      per_cluster > 16 || together > u32(kArenas) || u64(together) * threads > u64(kStacks) ||
+      blocks / per_cluster >= kGroupMarks)
     return 1;
+  begin_launch(l);
   std::vector<u32> order(blocks / together);
   for (u32 i = 0; i < order.size(); ++i)
     order[i] = i;
@@ -338,10 +383,10 @@ int launch(const Launch &l, const std::function<void()> &body) {
                    l.grid.x * ((c.y * l.cluster.y + b.y) + l.grid.y * (c.z * l.cluster.z + b.z));
     }
     run_blocks(indices, per_cluster);
-    if (report_events() > before)
+    if (report_events() > before && !settings.keep_going)
       break;
   }
-  reset_global();
+  forget_releases();
   flush_reports(code_pc(l.kernel) + 1);
   return report_events() > before ? 719 : 0;
 }

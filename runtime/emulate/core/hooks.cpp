@@ -1,4 +1,5 @@
-// The entry points that -fsanitize=thread calls, answered by the emulator instead of a runtime.
+// The entry points that -fsanitize=thread and -fsanitize=bounds call, answered by the emulator
+// instead of their runtimes.
 #include <cstring>
 
 #include "engine.h"
@@ -26,6 +27,12 @@ inline void hook(void *p, unsigned bytes, bool write, const void *ret, bool alig
     }
     generic_access(a, bytes, write, pc);
   } else if (current && a - current->stack < kStackBytes) {
+    if (aligned && a % bytes && settings.checks)
+      report("misaligned",
+             format("%s of %u bytes of a local array by %s: ", write ? "write" : "read", bytes,
+                    describe(current).c_str()) +
+                 where(code_pc(ret)),
+             code_pc(ret));
     register_access(p, bytes, write, ret);
   }
 }
@@ -40,6 +47,28 @@ void range(void *p, size_t bytes, bool write, const void *ret) {
     generic_access(a, bytes, write, code_pc(ret));
   else if (current)
     register_access(p, bytes, write, ret);
+}
+// What the compiler says of an index: the layouts of the sanitizer's interface.
+struct TypeName {
+  u16 kind, info;
+  char text[];
+};
+struct OutOfBounds {
+  const char *file;
+  u32 line, column;
+  const TypeName *array, *index;
+};
+void out_of_bounds(const OutOfBounds *data, u64 index, const void *ret) {
+  if (!settings.checks)
+    return;
+  const u32 pc = code_pc(ret);
+  report("out-of-bounds",
+         format("element %lld of %s%s%s: ", (long long)index, data->array->text,
+                current ? " of " : "", current ? describe(current).c_str() : "") +
+             where(pc),
+         pc);
+  if (current)
+    abandon(); // what it would touch is another variable
 }
 } // namespace
 
@@ -95,6 +124,12 @@ ATOMIC(32, uint32_t) ATOMIC(64, uint64_t) void __tsan_read_range(void *p, size_t
   range(p, n, false, RET);
 }
 void __tsan_write_range(void *p, size_t n) { range(p, n, true, RET); }
+void __ubsan_handle_out_of_bounds(const OutOfBounds *data, uintptr_t index) {
+  out_of_bounds(data, index, RET);
+}
+void __ubsan_handle_out_of_bounds_abort(const OutOfBounds *data, uintptr_t index) {
+  out_of_bounds(data, index, RET);
+}
 void __tsan_init() {}
 void __tsan_func_entry(void *) {}
 void __tsan_func_exit() {}

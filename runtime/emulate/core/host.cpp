@@ -57,31 +57,52 @@ void store_shared(u32 shared, const void *in, size_t bytes, Site s) {
 } // namespace emu
 
 using namespace emu;
+static cudaError_t last_error;
 cudaError_t cudaMalloc(void **p, size_t bytes) {
   ensure_maps();
   static Address next = kGlobalBase + (1 << 20);
   if (next + bytes + (1 << 20) > kGlobalBase + kGlobalSize)
     return cudaErrorMemoryAllocation;
   *p = reinterpret_cast<void *>(next);
-  allocations().push_back({next, next + bytes, false});
+  allocations().push_back({next, next + bytes});
   fill_state(next, bytes, 0);
   next = (next + bytes + 4096 + 255) & ~Address(255); // a gap on each side catches strays
   return cudaSuccess;
 }
+void emu_name(const void *p, const char *name) {
+  for (Allocation &a : allocations())
+    if (a.lo == Address(p))
+      a.name = name;
+}
 cudaError_t cudaFree(void *p) {
+  finish_launches();
   auto &v = allocations();
   for (size_t i = 0; i < v.size(); ++i)
     if (v[i].lo == Address(p))
       return v.erase(v.begin() + ptrdiff_t(i)), cudaSuccess;
   return p ? cudaErrorInvalidValue : cudaSuccess;
 }
+/// Whether all of it lies in one allocation, or is the host's.
+static bool allocated(const void *p, size_t bytes) {
+  const Address at = Address(p);
+  if (!bytes || !device_address(at))
+    return true;
+  return std::any_of(allocations().begin(), allocations().end(),
+                     [=](const Allocation &a) { return at >= a.lo && at + bytes <= a.hi; });
+}
 cudaError_t cudaMemcpy(void *d, const void *s, size_t bytes, cudaMemcpyKind) {
+  finish_launches();
+  if (!allocated(d, bytes) || !allocated(s, bytes))
+    return cudaErrorInvalidValue;
   std::memcpy(d, s, bytes);
   if (device_address(Address(d)))
     fill_state(Address(d), bytes, kInitialised);
   return cudaSuccess;
 }
 cudaError_t cudaMemset(void *d, int v, size_t bytes) {
+  finish_launches();
+  if (!allocated(d, bytes))
+    return cudaErrorInvalidValue;
   std::memset(d, v, bytes);
   fill_state(Address(d), bytes, kInitialised);
   return cudaSuccess;
@@ -127,8 +148,10 @@ cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int device) {
   }
   return cudaSuccess;
 }
-static cudaError_t last_error;
-cudaError_t cudaDeviceSynchronize() { return last_error; }
+cudaError_t cudaDeviceSynchronize() {
+  finish_launches();
+  return last_error;
+}
 cudaError_t cudaGetLastError() {
   const cudaError_t e = last_error;
   return last_error = cudaSuccess, e;
@@ -181,8 +204,15 @@ cudaError_t emu_launch(const cudaLaunchConfig_t *c, const void *kernel,
                    c->attrs[i].val.clusterDim.z};
     if (c->attrs[i].id == cudaLaunchAttributeCooperative)
       l.cooperative = c->attrs[i].val.cooperative != 0;
+    if (c->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization)
+      l.dependent = c->attrs[i].val.programmaticStreamSerializationAllowed != 0;
   }
-  return last_error = cudaError_t(launch(l, body));
+  if (const int error = launch(l, body))
+    last_error = cudaError_t(error);
+  else if (!settings.keep_going)
+    last_error = cudaSuccess;
+  // Else the host goes on, and hears of it when it waits.
+  return settings.keep_going && last_error == cudaErrorLaunchFailure ? cudaSuccess : last_error;
 }
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **f, unsigned,
                                              unsigned long long,

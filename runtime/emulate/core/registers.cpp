@@ -1,10 +1,115 @@
-// setmaxnreg: the registers that the launch gave the block are passed on between its warps.
+// Registers: what becomes of each thread's, and how many a warp has.
 #include <algorithm>
 
 #include "engine.h"
 
 namespace emu {
-// ---- What the launch gave every lane: 65536 registers shared out, in steps of 8.
+// ---- contents
+// Registers are arrays on the fiber's stack, as far as their address is given to somebody; the
+// compiler tells of no others. A touch while an asynchronous product uses them is an error at once;
+// otherwise it is dated, so that the next product can ask for its fence.
+void check_flights(const void *p, size_t bytes, u32 pc, const char *how) {
+  Thread *t = current;
+  const Address at = Address(p);
+  if (at >= t->flight_hi || at + bytes <= t->flight_lo)
+    return;
+  for (const Flight &f : t->flights)
+    if (at < f.hi && at + bytes > f.lo) {
+      report("in-flight",
+             format("%s of a register of %s at ", how, describe(t).c_str()) + where(pc) +
+                 " while the wgmma issued at " + where(f.pc) + " may still use it",
+             pc, f.pc);
+      return;
+    }
+}
+void touch_registers(const void *p, size_t bytes, u32 pc, const char *how) {
+  const Thread *t = current;
+  const Address at = Address(p);
+  if (!t->fences)
+    return;
+  check_flights(p, bytes, pc, how);
+  u32 *touched = reinterpret_cast<u32 *>(kTouchBase + ((at - kStackBase) & ~Address(3)));
+  for (size_t i = 0; i < (bytes + 3) / 4; ++i)
+    touched[i] = t->fence_epoch;
+}
+static u8 *written_at(Address at) {
+  return reinterpret_cast<u8 *>(kWrittenBase) + (at - kStackBase) / 4;
+}
+static Address &lowest_written(Address stack) { // what has to be forgotten reaches down to it
+  static std::vector<Address> lowest(kStacks, ~Address(0));
+  return lowest[(stack - kStackBase) / kStackBytes];
+}
+static bool is_register(const void *p, size_t bytes) {
+  return current && settings.checks && Address(p) - current->stack < kStackBytes &&
+         Address(p) + bytes <= current->stack + kStackBytes;
+}
+void mark_written(const void *p, size_t bytes) {
+  if (!is_register(p, bytes))
+    return;
+  const Address at = Address(p);
+  Address &lowest = lowest_written(current->stack);
+  lowest = std::min(lowest, at);
+  if (at % 4 == 0 && bytes % 4 == 0)
+    std::memset(written_at(at), 15, bytes / 4);
+  else
+    for (Address b = at; b < at + bytes; ++b)
+      *written_at(b) |= u8(1 << b % 4);
+}
+void pass_parameters(size_t bytes) {
+  // They lie below what the caller's stack pointer was at this call; a few bytes more for
+  // alignment.
+  const Address caller = Address(__builtin_frame_address(0)) + 16;
+  mark_written(reinterpret_cast<const void *>((caller - bytes - 64) & ~Address(3)), bytes + 64);
+}
+static bool in_registers(const void *p) { // of any thread
+  return settings.checks && Address(p) - kStackBase < kStackBytes * kStacks;
+}
+bool all_written(const void *p, size_t bytes) {
+  if (!in_registers(p))
+    return true;
+  const Address at = Address(p);
+  for (Address b = at; b < at + bytes; ++b)
+    if (!(*written_at(b) >> b % 4 & 1))
+      return false;
+  return true;
+}
+void mark_unwritten(const void *p, size_t bytes) {
+  if (!in_registers(p))
+    return;
+  for (Address b = Address(p); b < Address(p) + bytes; ++b)
+    *written_at(b) &= u8(~(1 << b % 4));
+}
+void check_written(const void *p, size_t bytes, u32 pc) {
+  if (!is_register(p, bytes))
+    return;
+  for (Address b = Address(p); b < Address(p) + bytes; ++b)
+    if (!(*written_at(b) >> b % 4 & 1)) {
+      report("uninitialised",
+             describe(current) + " reads a register that nothing has set: " + where(pc), pc);
+      return mark_written(p, bytes); // told once
+    }
+}
+void forget_registers(Address stack) {
+  Address &lowest = lowest_written(stack);
+  if (lowest < stack + kStackBytes)
+    std::memset(written_at(lowest), 0, (stack + kStackBytes - lowest + 3) / 4);
+  lowest = ~Address(0);
+}
+void write_registers(const void *p, size_t bytes, u32 pc) {
+  if (!is_register(p, bytes))
+    return;
+  touch_registers(p, bytes, pc, "write");
+  mark_written(p, bytes);
+}
+void read_registers(const void *p, size_t bytes, u32 pc) {
+  if (!is_register(p, bytes))
+    return;
+  touch_registers(p, bytes, pc, "read");
+  check_written(p, bytes, pc);
+}
+
+// ---- setmaxnreg: what the launch gave the block is passed on between its warps
+// What the launch gave every lane: 65536 registers shared out, in steps of 8.
 static int given_registers(const Block &b) {
   return std::min(65536 / (int(b.warps.size()) * 32) / 8 * 8, 255);
 }

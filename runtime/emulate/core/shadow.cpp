@@ -71,8 +71,20 @@ Epoch Thread::now() const { return epoch(block->realm->id, slot, c.g.at[slot]); 
 Actor thread_actor(Thread *t) { return {t->now(), &t->c.g, &t->c.v, &t->c.u}; }
 
 static bool is_shared(Address a) { return a >= kSharedBase; }
+bool knows_earlier(const Clock &c) {
+  const u32 slot = earlier_slot();
+  if (c.get(slot))
+    return true;
+  if (c.foreign)
+    for (auto &[realm, times] : *c.foreign)
+      if (slot < times.size() && times[slot])
+        return true;
+  return false;
+}
 bool ordered(Epoch e, const Actor &a, bool was_write, Address at) {
   const u32 group = epoch_group(e), slot = epoch_slot(e), time = epoch_time(e);
+  if (const Earlier earlier = earlier_launch(group); earlier != Earlier::no)
+    return earlier == Earlier::ended || knows_earlier(*a.g);
   const Realm *realm = running->realm(group);
   const u8 kind = realm ? realm->kinds[slot] : u8(kAsyncAgent); // what has ended is not asked for
   const Clock &c =
@@ -89,15 +101,28 @@ bool ordered(Epoch e, const Actor &a, bool was_write, Address at) {
   return c.get(slot) >= time;
 }
 
-// ---- pools behind a cell: reader sets, and four cells for a granule used by parts ----
-struct Pools {
-  std::vector<std::vector<std::pair<Epoch, u32>>> readers;
-  std::vector<u32> free_readers;
-  std::vector<std::array<Cell, 4>> splits;
-  void clear() { readers.clear(), free_readers.clear(), splits.clear(); }
+// ---- pools behind a cell: sets of accesses, and four cells for a granule used by parts ----
+struct Other {
+  Epoch e;
+  u32 pc;
+  /// By thread, and by what kind of access it is.
+  bool operator<(const Other &o) const {
+    return e >> 28 != o.e >> 28 ? e >> 28 < o.e >> 28 : (e & 7) < (o.e & 7);
+  }
 };
-static Pools pools[2]; // global, shared
-constexpr size_t kMaxReaders = 16;
+struct OthersOf {          // a cell
+  std::vector<Other> list; // sorted
+  size_t crowd = 16;       // as many before those that are ordered are looked for
+  bool has_writes = false; // atomics that write
+};
+struct Pools {
+  std::vector<OthersOf> others;
+  std::vector<u32> free_others;
+  std::vector<std::array<Cell, 4>> splits;
+  void clear() { others.clear(), free_others.clear(), splits.clear(); }
+};
+static Pools pools[2];              // global, shared
+constexpr size_t kMaxOthers = 2048; // all threads of a block, and more
 
 static Cell *cell_of(Address a) {
   return reinterpret_cast<Cell *>(kCellBase) + (a - kGlobalBase) / 4;
@@ -175,6 +200,9 @@ std::string describe(Address at) {
   Allocation *a = find_allocation(at);
   if (!a)
     return format("global %zx", size_t(at));
+  if (!a->name.empty())
+    return format("%s + %zd bytes (size %zu)", a->name.c_str(), ptrdiff_t(at - a->lo),
+                  size_t(a->hi - a->lo));
   return format("global allocation %zu + %zd (size %zu)", size_t(a - allocations().data()),
                 ptrdiff_t(at - a->lo), size_t(a->hi - a->lo));
 }
@@ -184,6 +212,8 @@ std::string describe(const Thread *t) {
 }
 static std::string describe_epoch(Epoch e) {
   const Realm *realm = running ? running->realm(epoch_group(e)) : nullptr;
+  if (earlier_launch(epoch_group(e)) != Earlier::no)
+    return "the kernel before this one, which may still run,";
   if (!realm)
     return "a thread of another block";
   const u32 slot = epoch_slot(e);
@@ -229,9 +259,11 @@ static void race(const Actor &a, Address at, size_t bytes, bool write, u32 pc, E
              describe_actor(a).c_str()) +
       where(pc) +
       (proxy ? ", not fenced for the asynchronous proxy after the " : ", unordered with the ") +
-      (was_write ? "write" : "read") + " by " + describe_epoch(other) + " at " + where(other_pc);
+      (was_write ? "write" : "read") + " by " + describe_epoch(other) + " at " + where(other_pc) +
+      (is_atomic(a.e) && is_atomic(other) ? ": atomics whose scope is too narrow" : "");
   report(proxy ? "proxy" : "race", text, pc, other_pc);
-  if (!proxy && write && was_write && !a.async && bytes <= 16 && !equal_store.on && !(other & 1)) {
+  if (!proxy && write && was_write && !a.async && bytes <= 16 && !equal_store.on &&
+      !is_atomic(other)) {
     equal_store.on = true;
     equal_store.at = at, equal_store.bytes = bytes, equal_store.report = report_count();
     std::memcpy(equal_store.old, reinterpret_cast<void *>(at), bytes);
@@ -247,45 +279,89 @@ struct Access {
   Pools &pool;
 };
 
-static void check_readers(const Access &x, Cell &c) {
+// Two atomics may come in any order if the scope of each reaches the other.
+static bool reach_each_other(Epoch a, Epoch b) {
+  const int least = std::min(scope_of(a), scope_of(b));
+  const Realm *realm = running->realm(epoch_group(a));
+  if (least == kGpu || !realm || epoch_group(a) != epoch_group(b))
+    return least == kGpu;
+  const auto &threads = realm->threads;
+  const u32 x = epoch_slot(a), y = epoch_slot(b);
+  return least == kCluster ||
+         (x < threads.size() && y < threads.size() && threads[x]->block == threads[y]->block);
+}
+/// Whether `x` may not come at any time beside an access that it does not know of.
+static bool conflicts(const Access &x, Epoch e) {
+  if (is_atomic(e) && x.atomic)
+    return !(is_atomic_load(e) && is_atomic_load(x.a.e)) && !reach_each_other(e, x.a.e);
+  return x.write || is_atomic_write(e);
+}
+
+// Besides its last write a cell remembers what is not ordered before that: readers, and atomics
+// that others came beside.
+static void drop_ordered(const Access &x, OthersOf &set) {
+  std::erase_if(set.list, [&](const Other &o) {
+    return (x.write || !is_atomic_write(o.e)) && ordered(o.e, x.a, is_atomic_write(o.e), x.at);
+  });
+  set.crowd = std::max<size_t>(16, 2 * set.list.size());
+}
+static bool one_conflicts(const Access &x, const Other &o) {
+  if (!conflicts(x, o.e) || ordered(o.e, x.a, is_atomic_write(o.e), x.at))
+    return false;
+  race(x.a, x.at, x.bytes, x.write, x.pc, o.e, o.pc, is_atomic_write(o.e));
+  return true;
+}
+static void check_others(const Access &x, Cell &c) {
   if (!c.r)
     return;
-  if (epoch_group(c.r) == kReaders) {
-    auto &set = x.pool.readers[epoch_index(c.r)];
-    for (auto &[e, pc] : set)
-      if (!ordered(e, x.a, false, x.at)) {
-        race(x.a, x.at, x.bytes, true, x.pc, e, pc, false);
-        break;
-      }
-    set.clear();
-    x.pool.free_readers.push_back(epoch_index(c.r));
-  } else if (!ordered(c.r, x.a, false, x.at)) {
-    race(x.a, x.at, x.bytes, true, x.pc, c.r, c.rpc, false);
-  }
-  c.r = 0;
-}
-static void add_reader(const Access &x, Cell &c) {
-  if (!c.r || (epoch_group(c.r) != kReaders && ordered(c.r, x.a, false, x.at))) {
-    c.r = x.a.e, c.rpc = x.pc;
+  if (epoch_group(c.r) != kOthers) {
+    if (one_conflicts(x, {c.r, c.rpc}) || (x.write && !x.atomic) ||
+        (x.write && ordered(c.r, x.a, is_atomic_write(c.r), x.at)))
+      c.r = 0;
     return;
   }
-  if (epoch_group(c.r) != kReaders) {
-    u32 i;
-    if (x.pool.free_readers.empty())
-      i = u32(x.pool.readers.size()), x.pool.readers.emplace_back();
-    else
-      i = x.pool.free_readers.back(), x.pool.free_readers.pop_back();
-    x.pool.readers[i].assign(1, {c.r, c.rpc});
-    c.r = Epoch(kReaders) << 44 | i;
+  OthersOf &set = x.pool.others[epoch_index(c.r)];
+  if (x.write || set.has_writes)
+    for (const Other &o : set.list)
+      if (one_conflicts(x, o))
+        break;
+  if (!x.write)
+    return;
+  if (x.atomic)
+    drop_ordered(x, set);
+  if (!x.atomic || set.list.empty()) {
+    set = {};
+    x.pool.free_others.push_back(epoch_index(c.r));
+    c.r = 0;
   }
-  auto &set = x.pool.readers[epoch_index(c.r)];
-  for (auto &[e, pc] : set)
-    if (epoch_slot(e) == epoch_slot(x.a.e) && epoch_group(e) == epoch_group(x.a.e)) {
-      e = x.a.e, pc = x.pc;
-      return;
-    }
-  if (set.size() < kMaxReaders)
-    set.push_back({x.a.e, x.pc});
+}
+static void add_other(const Access &x, Cell &c, const Other &o) {
+  if (!c.r ||
+      (epoch_group(c.r) != kOthers && !is_atomic_write(c.r) && ordered(c.r, x.a, false, x.at))) {
+    c.r = o.e, c.rpc = o.pc;
+    return;
+  }
+  if (epoch_group(c.r) != kOthers) {
+    u32 i;
+    if (x.pool.free_others.empty())
+      i = u32(x.pool.others.size()), x.pool.others.emplace_back();
+    else
+      i = x.pool.free_others.back(), x.pool.free_others.pop_back();
+    x.pool.others[i] = {{{c.r, c.rpc}}, 16, is_atomic_write(c.r)};
+    c.r = Epoch(kOthers) << 44 | i;
+  }
+  OthersOf &set = x.pool.others[epoch_index(c.r)];
+  set.has_writes |= is_atomic_write(o.e);
+  const auto place = std::lower_bound(set.list.begin(), set.list.end(), o);
+  if (place != set.list.end() && !(o < *place)) { // a thread's later access stands for the earlier
+    *place = o;
+    return;
+  }
+  if (set.list.size() >= kMaxOthers)
+    return;
+  set.list.insert(place, o);
+  if (set.list.size() > set.crowd)
+    drop_ordered(x, set);
 }
 static void check_cell(const Access &x, Cell &c) {
   if (epoch_group(c.w) == kBarrierObject) {
@@ -296,14 +372,16 @@ static void check_cell(const Access &x, Cell &c) {
            x.pc);
     return;
   }
-  if (c.w && (c.w | 1) != (x.a.e | 1) && !(x.atomic && (c.w & 1)) && !ordered(c.w, x.a, true, x.at))
+  const bool known = !c.w || c.w >> 3 == x.a.e >> 3 || ordered(c.w, x.a, true, x.at);
+  if (!known && (!is_atomic(c.w) || !x.atomic || !reach_each_other(c.w, x.a.e)))
     race(x.a, x.at, x.bytes, x.write, x.pc, c.w, c.wpc, true);
+  check_others(x, c);
   if (x.write) {
-    check_readers(x, c);
+    if (!known && x.atomic && is_atomic(c.w))
+      add_other(x, c, {c.w, c.wpc});
     c.w = x.a.e, c.wpc = x.pc;
-  } else if (!x.atomic) {
-    if (c.r != x.a.e)
-      add_reader(x, c);
+  } else if (c.r != x.a.e) {
+    add_other(x, c, {x.a.e, x.pc});
   }
 }
 static void check_granule(const Access &x, Cell &c, u32 mask) {
@@ -318,11 +396,11 @@ static void check_granule(const Access &x, Cell &c, u32 mask) {
   }
   if (mask != 15 && epoch_group(c.w) != kBarrierObject) {
     x.pool.splits.push_back({c, c, c, c});
-    if (epoch_group(c.r) == kReaders) // a reader set has one owner
+    if (epoch_group(c.r) == kOthers) // a set has one owner
       for (int i = 1; i < 4; ++i) {
         auto &p = x.pool.splits.back()[i];
-        x.pool.readers.push_back(x.pool.readers[epoch_index(c.r)]);
-        p.r = Epoch(kReaders) << 44 | u32(x.pool.readers.size() - 1);
+        x.pool.others.push_back(OthersOf(x.pool.others[epoch_index(c.r)]));
+        p.r = Epoch(kOthers) << 44 | u32(x.pool.others.size() - 1);
       }
     c.w = Epoch(kSplit) << 44 | u32(x.pool.splits.size() - 1), c.r = 0;
     return check_granule(x, c, mask);
@@ -355,8 +433,11 @@ static bool in_bounds(const Actor &a, Address at, size_t bytes, bool write, u32 
   return false;
 }
 
-static void walk(const Actor &a, Address at, size_t bytes, bool write, bool atomic, u32 pc,
-                 bool nc) {
+struct Way { // of an access
+  bool read, write, atomic = false, nc = false;
+};
+static void walk(const Actor &a, Address at, size_t bytes, Way way, u32 pc) {
+  const auto [read, write, atomic, nc] = way;
   if (!in_bounds(a, at, bytes, write, pc))
     return;
   const Access x{a, at, bytes, write, atomic, pc, pools[is_shared(at)]};
@@ -365,7 +446,7 @@ static void walk(const Actor &a, Address at, size_t bytes, bool write, bool atom
   u32 first = at % 4;
   for (size_t left = bytes; left; ++c, ++s) {
     const u32 n = u32(std::min<size_t>(left, 4 - first)), mask = ((1u << n) - 1) << first;
-    if (!write || atomic) {
+    if (read) {
       if ((*s & mask) != mask && epoch_group(c->w) != kBarrierObject) {
         report("uninitialised",
                format("read of %zu bytes at %s by %s before anything wrote there: ", bytes,
@@ -397,25 +478,24 @@ void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool n
   if (a.async)
     count_bytes(at, bytes, write, pc);
   if (settings.checks && device_address(at))
-    walk(a, at, bytes, write, false, pc, nc);
+    walk(a, at, bytes, {!write, write, false, nc}, pc);
 }
-void access_atomic(Address at, size_t bytes, bool write, bool load, u32 pc) {
-  (void)load;
+void access_atomic(Address at, size_t bytes, bool write, bool load, Scope scope, u32 pc) {
   settle_equal_store();
   count(Counter::atomics, pc);
   count_access(current, at, bytes, write, pc);
   if (!settings.checks || !device_address(at))
     return;
   Actor a = thread_actor(current);
-  a.e |= 1;
-  walk(a, at, bytes, write, true, pc, false);
+  a.e |= u64(write ? kAtomic : kAtomicLoad) + u64(scope);
+  walk(a, at, bytes, {load, write, true}, pc);
 }
 void access_reduction(const Actor &a, Address at, size_t bytes, u32 pc) {
   if (!settings.checks || !device_address(at))
     return;
   Actor atomic = a;
-  atomic.e |= 1;
-  walk(atomic, at, bytes, true, true, pc, false);
+  atomic.e |= u64(kAtomic) + u64(kGpu);
+  walk(atomic, at, bytes, {true, true, true}, pc);
 }
 u64 stores = 0;
 void generic_access(Address at, size_t bytes, bool write, u32 pc) {
@@ -443,108 +523,5 @@ void generic_access(Address at, size_t bytes, bool write, u32 pc) {
     current->unsettled = current->c.g.at[current->slot];
   }
   access(thread_actor(current), at, bytes, write, pc);
-}
-
-// Registers are arrays on the fiber's stack, as far as their address is given to somebody; the
-// compiler tells of no others. A touch while an asynchronous product uses them is an error at once;
-// otherwise it is dated, so that the next product can ask for its fence.
-void check_flights(const void *p, size_t bytes, u32 pc, const char *how) {
-  Thread *t = current;
-  const Address at = Address(p);
-  if (at >= t->flight_hi || at + bytes <= t->flight_lo)
-    return;
-  for (const Flight &f : t->flights)
-    if (at < f.hi && at + bytes > f.lo) {
-      report("in-flight",
-             format("%s of a register of %s at ", how, describe(t).c_str()) + where(pc) +
-                 " while the wgmma issued at " + where(f.pc) + " may still use it",
-             pc, f.pc);
-      return;
-    }
-}
-void touch_registers(const void *p, size_t bytes, u32 pc, const char *how) {
-  const Thread *t = current;
-  const Address at = Address(p);
-  if (!t->fences)
-    return;
-  check_flights(p, bytes, pc, how);
-  u32 *touched = reinterpret_cast<u32 *>(kTouchBase + ((at - kStackBase) & ~Address(3)));
-  for (size_t i = 0; i < (bytes + 3) / 4; ++i)
-    touched[i] = t->fence_epoch;
-}
-static u8 *written_at(Address at) {
-  return reinterpret_cast<u8 *>(kWrittenBase) + (at - kStackBase) / 4;
-}
-static Address &lowest_written(Address stack) { // what has to be forgotten reaches down to it
-  static std::vector<Address> lowest(kStacks, ~Address(0));
-  return lowest[(stack - kStackBase) / kStackBytes];
-}
-static bool is_register(const void *p, size_t bytes) {
-  return current && settings.checks && Address(p) - current->stack < kStackBytes &&
-         Address(p) + bytes <= current->stack + kStackBytes;
-}
-void mark_written(const void *p, size_t bytes) {
-  if (!is_register(p, bytes))
-    return;
-  const Address at = Address(p);
-  Address &lowest = lowest_written(current->stack);
-  lowest = std::min(lowest, at);
-  if (at % 4 == 0 && bytes % 4 == 0)
-    std::memset(written_at(at), 15, bytes / 4);
-  else
-    for (Address b = at; b < at + bytes; ++b)
-      *written_at(b) |= u8(1 << b % 4);
-}
-void pass_parameters(size_t bytes) {
-  // They lie below what the caller's stack pointer was at this call; a few bytes more for
-  // alignment.
-  const Address caller = Address(__builtin_frame_address(0)) + 16;
-  mark_written(reinterpret_cast<const void *>((caller - bytes - 64) & ~Address(3)), bytes + 64);
-}
-static bool in_registers(const void *p) { // of any thread
-  return settings.checks && Address(p) - kStackBase < kStackBytes * kStacks;
-}
-bool all_written(const void *p, size_t bytes) {
-  if (!in_registers(p))
-    return true;
-  const Address at = Address(p);
-  for (Address b = at; b < at + bytes; ++b)
-    if (!(*written_at(b) >> b % 4 & 1))
-      return false;
-  return true;
-}
-void mark_unwritten(const void *p, size_t bytes) {
-  if (!in_registers(p))
-    return;
-  for (Address b = Address(p); b < Address(p) + bytes; ++b)
-    *written_at(b) &= u8(~(1 << b % 4));
-}
-void check_written(const void *p, size_t bytes, u32 pc) {
-  if (!is_register(p, bytes))
-    return;
-  for (Address b = Address(p); b < Address(p) + bytes; ++b)
-    if (!(*written_at(b) >> b % 4 & 1)) {
-      report("uninitialised",
-             describe(current) + " reads a register that nothing has set: " + where(pc), pc);
-      return mark_written(p, bytes); // told once
-    }
-}
-void forget_registers(Address stack) {
-  Address &lowest = lowest_written(stack);
-  if (lowest < stack + kStackBytes)
-    std::memset(written_at(lowest), 0, (stack + kStackBytes - lowest + 3) / 4);
-  lowest = ~Address(0);
-}
-void write_registers(const void *p, size_t bytes, u32 pc) {
-  if (!is_register(p, bytes))
-    return;
-  touch_registers(p, bytes, pc, "write");
-  mark_written(p, bytes);
-}
-void read_registers(const void *p, size_t bytes, u32 pc) {
-  if (!is_register(p, bytes))
-    return;
-  touch_registers(p, bytes, pc, "read");
-  check_written(p, bytes, pc);
 }
 } // namespace emu

@@ -317,16 +317,17 @@ bool elect(Lanes mask, Site s) {
 
 // ---- atomics and fences: edges only where release meets acquire, at a scope that covers both ----
 struct Released {
-  Clock clock;
-  std::vector<u32> times;
-  Thread *by = nullptr;
+  Clocks clocks;
   u32 realm = 0;
   Block *block = nullptr;
   bool on = false;
 };
 static std::unordered_map<Address, std::array<Released, 3>> released; // by scope
+static void learn(Clocks &c, const Clocks &o, u32 from, u32 own) {
+  c.g.learn(o.g, from, own), c.v.learn(o.v, from, own), c.u.learn(o.u, from, own);
+}
 
-void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order, Scope, Site s) {
+void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order, Scope scope, Site s) {
   const Address a = Address(p);
   const u32 pc = site_pc(s);
   if (a % bytes)
@@ -338,32 +339,32 @@ void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order, Sco
   }
   if (load && !write)
     yield_spinning(pc);
-  access_atomic(a, bytes, write, load, pc);
+  access_atomic(a, bytes, write, load, scope, pc);
 }
-void atomic_end(const void *p, size_t, bool write, Order o, Scope scope) {
-  Thread *t = current;
-  const Address a = Address(p);
+static void acquire(Thread *t, Address a, Order o, Scope scope) {
   const u32 own = t->block->realm->id;
-  auto it = released.find(a);
-  if (it != released.end())
-    for (int sc = 0; sc < 3; ++sc) {
-      const Released &r = it->second[size_t(sc)];
-      if (!r.on)
-        continue;
-      const bool covers =
-          sc == kGpu ||
-          (r.realm == own &&
-           (r.block == t->block || (sc == kCluster && r.block->cluster == t->block->cluster)));
-      const bool hears = scope == kGpu || r.realm == own;
-      if (!covers || !hears)
-        continue;
-      if (o == kAcquire || o == kAcqRel)
-        t->c.g.learn(r.clock, r.realm, own);
-      else
-        t->heard[scope].g.learn(r.clock, r.realm, own), t->has_heard[scope] = true;
-    }
-  if (!write)
+  const auto it = released.find(a);
+  if (it == released.end())
     return;
+  for (int sc = 0; sc < 3; ++sc) {
+    const Released &r = it->second[size_t(sc)];
+    if (!r.on)
+      continue;
+    const bool covers =
+        sc == kGpu ||
+        (r.realm == own &&
+         (r.block == t->block || (sc == kCluster && r.block->cluster == t->block->cluster)));
+    const bool hears = scope == kGpu || r.realm == own;
+    if (!covers || !hears)
+      continue;
+    if (o == kAcquire || o == kAcqRel)
+      learn(t->c, r.clocks, r.realm, own);
+    else
+      learn(t->heard[scope], r.clocks, r.realm, own), t->has_heard[scope] = true;
+  }
+}
+static void release(Thread *t, Address a, Order o, Scope scope) {
+  const u32 own = t->block->realm->id;
   auto &slots = released[a];
   for (int sc = 0; sc < 3; ++sc) {
     const Clocks *c = nullptr;
@@ -376,14 +377,25 @@ void atomic_end(const void *p, size_t, bool write, Order o, Scope scope) {
       continue;
     Released &r = slots[size_t(reach)];
     if (r.on && r.realm != own) { // a release sequence across blocks keeps the earlier part
-      Clock mine = c->g;
-      mine.learn(r.clock, r.realm, own);
-      r.clock = mine;
+      Clocks mine = *c;
+      learn(mine, r.clocks, r.realm, own);
+      r.clocks = mine;
     } else {
-      r.clock.join(c->g);
+      r.clocks.join(*c);
     }
-    r.on = true, r.by = t, r.realm = own, r.block = t->block;
+    r.on = true, r.realm = own, r.block = t->block;
   }
+}
+void atomic_end(const void *p, size_t, bool write, bool load, Order o, Scope scope) {
+  Thread *t = current;
+  const Address a = Address(p);
+  if (load)
+    acquire(t, a, o, scope);
+  if (!write)
+    return;
+  if (!load) // who reads this value hears nothing of what was released before
+    released.erase(a);
+  release(t, a, o, scope);
   t->tick();
 }
 void fence(Scope scope) {
@@ -423,6 +435,7 @@ void thread_exit(Thread *t) {
            describe(t) + " ends while its bulk store may still read shared memory, issued at " +
                where(t->bulk.pc),
            t->bulk.pc);
+  leave_early(t);
   t->done = true;
   --b.live;
   Warp &w = b.warps[size_t(t->warp)];

@@ -34,7 +34,7 @@ TLC_DEVICE T atomic_add(T *p, T value TLC_AT) {
 template <order Order = order::relaxed, scope Scope = scope::device, class T, int N>
 TLC_DEVICE vec<T, N> atomic_add(T *p, const vec<T, N> &value TLC_AT) {
   vec<T, N> old;
-  if constexpr (sizeof(T) == 2 && N == 2 && T(0.5f) != T(0)) {
+  if constexpr (sizeof(T) == 2 && N == 2 && !std::is_integral_v<T>) {
     using pair = vec<T, N>;
     old = atomic_apply<Order, Scope>(reinterpret_cast<pair *>(p), [=](pair before) {
       for (int i = 0; i < N; ++i)
@@ -81,14 +81,14 @@ __attribute__((no_sanitize("thread"))) inline T atomic_load(const T *p TLC_AT) {
   ::emu::atomic_begin(p, sizeof(T), false, true, emulated(Order), emulated(Scope) TLC_HERE);
   T value;
   __builtin_memcpy(&value, p, sizeof(T));
-  ::emu::atomic_end(p, sizeof(T), false, emulated(Order), emulated(Scope));
+  ::emu::atomic_end(p, sizeof(T), false, true, emulated(Order), emulated(Scope));
   return value;
 }
 template <order Order = order::relaxed, scope Scope = scope::device, class T>
 __attribute__((no_sanitize("thread"))) inline void atomic_store(T *p, T value TLC_AT) {
   ::emu::atomic_begin(p, sizeof(T), true, false, emulated(Order), emulated(Scope) TLC_HERE);
   __builtin_memcpy(p, &value, sizeof(T));
-  ::emu::atomic_end(p, sizeof(T), true, emulated(Order), emulated(Scope));
+  ::emu::atomic_end(p, sizeof(T), true, false, emulated(Order), emulated(Scope));
 }
 
 } // namespace tlc

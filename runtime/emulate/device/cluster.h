@@ -31,8 +31,7 @@ template <int Bytes> TLC_DEVICE void ld_cluster(void *to, const void *p, int ran
   ::emu::load_shared(to, ::emu::map_shared(shared_address(p), uint32_t(rank)), Bytes TLC_HERE);
 }
 
-// Kernels run one after the other here.
-TLC_DEVICE void grid_dependency_wait() {}
-TLC_DEVICE void grid_dependency_launch() {}
+TLC_DEVICE void grid_dependency_wait() { ::emu::grid_dependency_wait(); }
+TLC_DEVICE void grid_dependency_launch() { ::emu::grid_dependency_launch(); }
 
 } // namespace tlc

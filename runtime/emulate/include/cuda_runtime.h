@@ -160,7 +160,7 @@ __attribute__((no_sanitize("thread"))) inline T atomic_update(T *p, F f, Order o
   const T next = f(old);
   const bool same = !__builtin_memcmp(&old, &next, sizeof(T));
   __builtin_memcpy(p, &next, sizeof(T));
-  atomic_end(p, sizeof(T), true, o, sc);
+  atomic_end(p, sizeof(T), true, true, o, sc);
   if (same)
     poll(s);
   return old;
@@ -231,6 +231,7 @@ template <class T> cudaError_t cudaMalloc(T **p, size_t bytes) {
   return cudaMalloc(reinterpret_cast<void **>(p), bytes);
 }
 cudaError_t cudaFree(void *p);
+void emu_name(const void *p, const char *name); ///< what reports call an allocation
 cudaError_t cudaMemcpy(void *d, const void *s, size_t bytes, cudaMemcpyKind);
 cudaError_t cudaMemset(void *d, int v, size_t bytes);
 cudaError_t cudaGetDevice(int *d);
@@ -253,9 +254,9 @@ inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaEventCreate(cudaEvent_t *e);
 cudaError_t cudaEventDestroy(cudaEvent_t e);
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t = nullptr);
-inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaDeviceSynchronize(); }
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 const char *cudaGetErrorString(cudaError_t);
 template <class F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int bytes) {
   int most = 0;

@@ -22,6 +22,7 @@ struct Launch {
   dim3_t grid, block, cluster;
   size_t shared = 0;
   bool cooperative = false;
+  bool dependent = false; // may begin before the launch before it has ended
   const void *kernel = nullptr;
 };
 int launch(const Launch &l, const std::function<void()> &body);
@@ -38,6 +39,8 @@ void barrier_sync(int id, int threads, Site s); // threads 0: the whole block
 void barrier_arrive(int id, int threads, Site s);
 int barrier_count(bool p, Site s); // for how many threads of the block p holds
 void grid_sync(Site s);
+void grid_dependency_wait();   // for the launch before this one
+void grid_dependency_launch(); // the next one may begin
 void cluster_arrive(Site s);
 void cluster_wait(Site s);
 uint32_t cluster_rank();
@@ -169,7 +172,7 @@ void store_shared(uint32_t shared, const void *in, size_t bytes, Site s);
 enum Order { kRelaxed, kAcquire, kRelease, kAcqRel };
 enum Scope { kCta, kCluster, kGpu };
 void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order o, Scope sc, Site s);
-void atomic_end(const void *p, size_t bytes, bool write, Order o, Scope sc);
+void atomic_end(const void *p, size_t bytes, bool write, bool load, Order o, Scope sc);
 void fence(Scope sc);
 void mark_written(const void *p, size_t bytes); // a variable that unwatched code has set
 /// The caller passes so many bytes of its kernel's parameters in memory, just below its frame.
