@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Builds kernels for a GPU, checks them there and times them against cuBLAS, cuBLASLt, PyTorch's attention, a device copy and, where
-their sources are at hand, hand-written kernels.
+"""Builds kernels for a GPU, checks them there and times them against cuBLAS, cuBLASLt, PyTorch's attention and a device copy; if asked
+for, torch.compile and Triton; and, where their sources are at hand, hand-written kernels.
 
     tools/bench/gpu/bench.py build --work bench-out [--hand-gemm DIR] [--hand-attention FILE.cu] [--flash-mla DIR]     needs nvcc, no GPU
     tools/bench/gpu/bench.py run   --work bench-out --json results.json --seconds 280               needs a GPU, no compiler
@@ -68,6 +68,7 @@ MEMORY_BOUND = [
 FP8_TILES = [(256, 128, 256, 128, 4), (256, 128, 128, 128, 5), (256, 128, 192, 128, 4)]
 SKINNY_TILES = [(128, 16, 64, 128, 8), (128, 16, 64, 256, 5), (128, 64, 64, 128, 6), (128, 32, 64, 128, 8)]
 FAMILIES = {
+    "plain": ("gemm_family/layouts.tl", "gemm(M, N, K, trans_B=True, {tile})", [(256, 128, 256, 64, 4), (256, 256, 128, 64, 4), (256, 128, 128, 64, 5)]),
     "fp8": ("fp8_gemm/kernel.tl", "matmul(M, N, K, {tile})", FP8_TILES),
     "fp8_rowwise": ("fp8_gemm/kernel.tl", "matmul(M, N, K, row_wise=True, {tile})", FP8_TILES),
     "tf32": ("gemm_family/layouts.tl", "gemm(M, N, K, dtype=T.tfloat32, out_dtype=T.float32, {tile})",
@@ -214,6 +215,8 @@ class Builder:
                         for tile in chosen(tiles, variant) if wanted(f"attention:{dim}:{mask}") else ():
                             yield self.attention, target, dim, mask, tile, variant
                 for name, (_, _, tiles) in FAMILIES.items() if target == "sm90" else ():
+                    if name == "plain" and "triton" not in arguments.extras:
+                        continue # gemm_bench has these rows
                     for tile in chosen(tiles, variant) if wanted(name) else ():
                         yield self.family, target, name, tile, variant
                 for kernel in MLA if target == "sm90" and wanted("mla") else ():
@@ -302,8 +305,8 @@ def torch_rows(arguments, jobs, tools, target, seconds):
     if not libraries:
         return
     options = [f"seconds={seconds}", f"rounds={arguments.rounds}"]
-    if arguments.compile:
-        options.append("compile=1")
+    if arguments.extras:
+        options.append("extras=" + ",".join(arguments.extras))
     if "hand_attention" in tools:
         options.append(f"hand={tools['hand_attention']}")
     if "flash_mla" in tools:
@@ -396,7 +399,8 @@ def main():
     parser.add_argument("--hand-gemm", type=pathlib.Path, help="folder with gemm_sm90.cu and gemm_sm90.h")
     parser.add_argument("--hand-attention", type=pathlib.Path, help="attn_sm90.cu")
     parser.add_argument("--flash-mla", type=pathlib.Path, help="folder of FlashMLA with its submodule, for latent attention")
-    parser.add_argument("--compile", action="store_true", help="time torch.compile, too, where it fuses something (seconds each)")
+    parser.add_argument("--extras", nargs="+", default=[], choices=["compile", "triton"],
+                        help="peers that cost seconds each: torch.compile where it fuses something, Triton for GEMM and attention")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=280, help="for `run`: rows that would start later are left out")
     parser.add_argument("--jobs", type=int, default=2, help="compilers at a time")

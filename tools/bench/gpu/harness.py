@@ -88,6 +88,23 @@ class Timer:
         return dict(zip(functions, self(*functions.values(), rounds=4, warm=1)))
 
 
+def fastest(calls, timer):
+    """The fastest of {configuration: call} of those that the machine takes; a call alone is returned as it is."""
+    if callable(calls):
+        return calls
+    able, refusals = {}, []
+    for configuration, call in calls.items():
+        try:
+            call()
+            able[configuration] = call
+        except Exception as refused: # each library has exceptions of its own for too much shared memory
+            refusals.append(str(refused))
+    if not able:
+        raise RuntimeError(f"none of {len(calls)} configurations: {refusals[0]}")
+    times = timer.quick(able)
+    return able[min(times, key=times.get)]
+
+
 def distance(out, reference):
     out, reference = out.double(), reference.double()
     return ((out - reference).norm() / reference.norm()).item()

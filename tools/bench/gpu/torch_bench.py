@@ -2,7 +2,7 @@
 """Times tlc's attention against PyTorch's FA2 and cuDNN backends and, if given, a hand-written kernel, checked against float64;
 the other kernels that are timed from Python are in torch_gemm.py, torch_memory.py and torch_decode.py. Prints one JSON object a row and peer.
 
-    torch_bench.py [seconds=S] [rounds=N] [lengths=L,L] [compile=1] [hand=LIBRARY] [flash_mla=LIBRARY] lib=NAME=PATH=SYMBOL ...
+    torch_bench.py [seconds=S] [rounds=N] [lengths=L,L] [extras=compile,triton] [hand=LIBRARY] [flash_mla=LIBRARY] lib=NAME=PATH=SYMBOL ...
 
 NAME is attention:DIM:MASK:CONFIG with MASK causal or full, or what those files say; see bench.py."""
 import ctypes
@@ -17,7 +17,8 @@ from torch.nn.functional import scaled_dot_product_attention
 import torch_decode
 import torch_gemm
 import torch_memory
-from harness import Timer, distance, entry, row
+import triton_peers
+from harness import Timer, distance, entry, fastest, row
 
 HALF = torch.float16
 
@@ -75,7 +76,7 @@ def small_check(call, name, heads, dim, causal):
     return worst < 2e-3
 
 
-def attention(kernels, hand, timer, dim, causal, lengths, deadline):
+def attention(kernels, hand, timer, dim, causal, lengths, extras, deadline):
     """`kernels`: {config: call}. 16k tokens and 2048 columns over all heads in every row."""
     name, heads = f"attention d{dim} {'causal' if causal else 'full'}", 2048 // dim
     kernels = {config: call for config, call in kernels.items() if small_check(call, f"{name} {config}", heads, dim, causal)}
@@ -91,16 +92,20 @@ def attention(kernels, hand, timer, dim, causal, lengths, deadline):
 
         def peer(backend):
             with sdpa_kernel(backend):
-                return scaled_dot_product_attention(qt, kt, vt, is_causal=causal)
+                return scaled_dot_product_attention(qt, kt, vt, is_causal=causal).transpose(1, 2)
 
+        peers = {"cuDNN": lambda: peer(SDPBackend.CUDNN_ATTENTION), "FA2": lambda: peer(SDPBackend.FLASH_ATTENTION)}
+        if "triton" in extras:
+            peers["Triton"] = triton_peers.attentions(q, k, v, torch.full_like(q, math.nan), causal)
         functions = {}
-        for label, backend in (("cuDNN", SDPBackend.CUDNN_ATTENTION), ("FA2", SDPBackend.FLASH_ATTENTION)):
+        for label, call in peers.items():
             try:
-                result = peer(backend)
-            except RuntimeError:
+                call = fastest(call, timer)
+                error = sampled_error(call(), q, k, v, causal)
+            except RuntimeError as refused:
+                row(kernel=name, shape=shape, skipped=f"{label}: {str(refused).splitlines()[0]}")
                 continue
-            functions[label] = lambda backend=backend: peer(backend)
-            error = sampled_error(result.transpose(1, 2), q, k, v, causal)
+            functions[label] = call
             if not error < 2e-3:
                 row(kernel=name, shape=shape, check=f"{label} itself", worst=error)
         if hand and dim in (64, 128):
@@ -140,8 +145,9 @@ def main(arguments):
     def out_of_time():
         return time.monotonic() > deadline
 
+    extras = frozenset(options.get("extras", "").split(","))
     torch_memory.run(of(torch_memory.FAMILIES), timer, out_of_time)
-    torch_gemm.run(of(torch_gemm.FAMILIES), timer, out_of_time, "compile" in options)
+    torch_gemm.run(of(torch_gemm.FAMILIES), timer, out_of_time, extras)
     torch_decode.run(of(("mla",)), timer, out_of_time, options.get("flash_mla"))
     lengths = [int(x) for x in options.get("lengths", "1024,2048,4096,8192,16384").split(",")]
     hand = hand_attention(options["hand"]) if "hand" in options else None
@@ -150,7 +156,7 @@ def main(arguments):
         _, dim, mask, config = name.split(":", 3)
         groups.setdefault((int(dim), mask == "causal"), {})[config] = entry(*where)
     for (dim, causal), kernels in groups.items():
-        attention(kernels, hand, timer, dim, causal, lengths, deadline)
+        attention(kernels, hand, timer, dim, causal, lengths, extras, deadline)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,15 @@ import math
 import torch
 from torch.nn import functional
 
-from harness import distance, entry, row
+import triton_peers
+from harness import distance, entry, fastest, row
 
 FP8, BF16, HALF = torch.float8_e4m3fn, torch.bfloat16, torch.float16
 
 
 class Case:
-    """Arguments before the sizes, the last of them the result; what PyTorch calls; `reference` in float32 or better; how far
-    apart they may be; what has to be done `before` each launch."""
+    """Arguments before the sizes, the last of them the result; `peers`: label -> call that returns the result, or several of them to
+    choose from; `reference` in float32 or better; how far apart they may be; what has to be done `before` each launch."""
 
     def __init__(self, arguments, peers, reference, limit, flops, before=lambda case: None):
         self.arguments, self.peers, self.reference, self.limit, self.flops = arguments, peers, reference, limit, flops
@@ -63,13 +64,23 @@ def int8(m, n, k):
     return matmul(m, n, k, torch.int8, torch.int32, 1e-12, lambda a, b: {"torch._int_mm": lambda: torch._int_mm(a, b.t())})
 
 
+def plain(m, n, k):
+    """Rows that gemm_bench.cu times against cuBLAS and cuBLASLt, for peers that have to be called from Python."""
+    def peers(a, b):
+        theirs = {"torch.mm": lambda: torch.mm(a, b.t())}
+        if "triton" in EXTRAS:
+            theirs["Triton"] = triton_peers.matmuls(a, b, poisoned(m, n, dtype=HALF))
+        return theirs
+
+    return matmul(m, n, k, HALF, HALF, 1e-3, peers)
+
+
 def skinny(m, n, k):
     return matmul(m, n, k, BF16, BF16, 4e-3, lambda a, b: {"torch.mm": lambda: torch.mm(a, b.t())})
 
 
 def compiled(function):
-    """The function by torch.compile, if asked for: it takes seconds."""
-    return {"torch.compile": torch.compile(function)} if COMPILE else {}
+    return {"torch.compile": torch.compile(function)} if "compile" in EXTRAS else {}
 
 
 def bias_gelu(m, n, k):
@@ -107,8 +118,9 @@ def splitk(m, n, k):
                 lambda: a.float() @ b.float(), 1e-3, 2 * m * n * k, before=lambda case: case.arguments[-1].zero_())
 
 
-COMPILE = False
+EXTRAS = frozenset() # of "compile", "triton": peers that cost seconds each
 FAMILIES = {
+    "plain": plain,
     "fp8": lambda m, n, k: fp8(m, n, k, False),
     "fp8_rowwise": lambda m, n, k: fp8(m, n, k, True),
     "tf32": tf32,
@@ -121,6 +133,7 @@ FAMILIES = {
 }
 # By the rows of the performance table.
 ROWS = {
+    "plain": [("1", 2048, 2048, 2048), ("2", 4096, 4096, 4096), ("3", 8192, 8192, 8192), ("5", 4096, 4096, 14336), ("7", 8192, 1024, 8192)],
     "fp8": [("25", 4096, 7168, 2048), ("24", 8192, 8192, 8192)],
     "fp8_rowwise": [("26", 4096, 4096, 7168)],
     "tf32": [("16", 4096, 4096, 4096)],
@@ -151,6 +164,7 @@ def measure(family, identity, sizes, kernels, timer):
     peers = {}
     for label, peer in case.peers.items():
         try:
+            peer = fastest(peer, timer)
             error = distance(peer(), reference)
         except (RuntimeError, NotImplementedError) as refused:
             row(kernel=family, id=identity, shape=shape, skipped=f"{label}: {str(refused).splitlines()[0]}")
@@ -171,10 +185,10 @@ def measure(family, identity, sizes, kernels, timer):
             peer_tflops=round(case.flops / milliseconds * 1e-9, 1), **clocks)
 
 
-def run(libraries, timer, out_of_time, compile_peers=False):
+def run(libraries, timer, out_of_time, extras=frozenset()):
     """`libraries`: FAMILY:CONFIG -> where."""
-    global COMPILE
-    COMPILE = compile_peers
+    global EXTRAS
+    EXTRAS = extras
     torch.backends.cuda.matmul.allow_tf32 = False  # references
     groups = {}
     for name, where in libraries.items():
