@@ -1,5 +1,7 @@
 #include "analysis/Copies.h"
 
+#include "ir/Walk.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -23,6 +25,22 @@ bool isSharedLoad(const Stmt &stmt) {
   const auto *copy = dynCast<CopyStmt>(&stmt);
   return copy && copy->source.buffer->storage()->scope == Scope::Global &&
          copy->target.buffer->storage()->scope == Scope::Shared;
+}
+
+bool isFragmentStore(const Stmt &stmt) {
+  const auto *copy = dynCast<CopyStmt>(&stmt);
+  return copy && copy->source.buffer->storage()->scope == Scope::Fragment &&
+         copy->target.buffer->storage()->scope == Scope::Global;
+}
+
+std::vector<CopyStmt *> fragmentStores(Launch &launch) {
+  std::vector<CopyStmt *> stores;
+  walk(launch.body, [&](Stmt &stmt) {
+    if (isFragmentStore(stmt))
+      stores.push_back(&cast<CopyStmt>(stmt));
+    return true;
+  });
+  return stores;
 }
 
 Expr strideOf(const Buffer &buffer, unsigned d) {

@@ -28,6 +28,10 @@ bool canCopyAsync(const ir::CopyStmt &copy, const Target &target, const Ranges &
 
 /// Whether a statement copies from global to shared memory.
 bool isSharedLoad(const ir::Stmt &stmt);
+/// Whether a statement copies from a fragment to global memory.
+bool isFragmentStore(const ir::Stmt &stmt);
+/// All of them, in program order: the order of LaunchPlan::stores.
+std::vector<ir::CopyStmt *> fragmentStores(ir::Launch &launch);
 
 /// Elements between neighbours along dim `d` of a global tensor.
 ir::Expr strideOf(const ir::Buffer &buffer, unsigned d);

@@ -89,7 +89,7 @@ public:
   void run(LaunchPlan &plan) {
     if (plan.persistent.value_or(false))
       persistentBlocks = std::max<std::int64_t>(1, plan.minBlocks);
-    std::vector<CopyStmt *> stores = fragmentStores(launch);
+    std::vector<CopyStmt *> stores = analysis::fragmentStores(launch);
     std::vector<Index> slices = narrowestSlices(launch, target);
     for (std::size_t i = 0; i < std::min(stores.size(), plan.stores.size()); ++i)
       if (plan.stores[i].way == StoreWay::Staged)

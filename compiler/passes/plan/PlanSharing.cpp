@@ -5,7 +5,6 @@
 #include "ir/Walk.h"
 #include "passes/pipeline/PipelineLoops.h"
 #include "passes/plan/Footprint.h"
-#include "passes/plan/PlanStores.h"
 #include "passes/roles/Channels.h"
 
 #include <algorithm>
@@ -69,7 +68,7 @@ public:
       possible = possible && channel.block == &loops[0].loop->body;
       byMaps.insert(channel.copies.begin(), channel.copies.end());
     }
-    std::vector<CopyStmt *> stores = fragmentStores(launch);
+    std::vector<CopyStmt *> stores = analysis::fragmentStores(launch);
     for (std::size_t i = 0; i < stores.size() && i < plan.stores.size(); ++i)
       if (plan.stores[i].way == StoreWay::Tensor)
         byMaps.insert(stores[i]);

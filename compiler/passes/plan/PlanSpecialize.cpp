@@ -7,7 +7,6 @@
 #include "passes/pipeline/Persist.h"
 #include "passes/pipeline/PipelineLoops.h"
 #include "passes/plan/Footprint.h"
-#include "passes/plan/PlanStores.h"
 #include "passes/roles/Channels.h"
 #include "passes/roles/RoleRegisters.h"
 #include "passes/roles/SplitConsumers.h"
@@ -179,7 +178,7 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
   bool products = std::all_of(channels.channels.begin(), channels.channels.end(),
                               [](const Channel &c) { return c.repeats && onlyProduct(c); }) &&
                   !channels.byThreads(); // which need registers, too
-  std::vector<CopyStmt *> copies = fragmentStores(launch);
+  std::vector<CopyStmt *> copies = analysis::fragmentStores(launch);
   for (std::size_t i = 0; i < copies.size() && copies.size() == 1; ++i)
     if (StorePlan &store = plan.stores[i]; store.way == StoreWay::Tensor && !store.binding)
       store.deferred = products && copies[i]->target.buffer->dtype.bits() == 16;

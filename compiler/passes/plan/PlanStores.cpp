@@ -144,27 +144,11 @@ Index narrowestSlice(const Layout &home) {
 std::vector<Index> narrowestSlices(Launch &launch, const Target &target) {
   FragmentHomes homes(launch, target);
   std::vector<Index> slices;
-  for (const CopyStmt *copy : fragmentStores(launch)) {
+  for (const CopyStmt *copy : analysis::fragmentStores(launch)) {
     const FragmentHome *home = homes.of(copy->source.buffer);
     slices.push_back(home && copy->source.wholeBuffer() ? narrowestSlice(home->layout) : 0);
   }
   return slices;
-}
-
-bool isFragmentStore(const Stmt &stmt) {
-  const auto *copy = dynCast<CopyStmt>(&stmt);
-  return copy && copy->source.buffer->storage()->scope == Scope::Fragment &&
-         copy->target.buffer->storage()->scope == Scope::Global;
-}
-
-std::vector<CopyStmt *> fragmentStores(Launch &launch) {
-  std::vector<CopyStmt *> stores;
-  walk(launch.body, [&](Stmt &stmt) {
-    if (isFragmentStore(stmt))
-      stores.push_back(&cast<CopyStmt>(stmt));
-    return true;
-  });
-  return stores;
 }
 
 std::vector<StorePlan> planStores(Launch &launch, const Target &target, analysis::Ranges &ranges) {
@@ -172,7 +156,7 @@ std::vector<StorePlan> planStores(Launch &launch, const Target &target, analysis
   std::vector<TensorStore> tensor = tensorStores(launch, target, ranges);
   std::vector<StorePlan> plans;
   analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
-    if (isFragmentStore(stmt))
+    if (analysis::isFragmentStore(stmt))
       plans.push_back(planned(cast<CopyStmt>(stmt), homes, tensor[plans.size()], target, ranges));
     return true;
   });

@@ -10,14 +10,8 @@
 
 namespace tlc::passes {
 
-/// In program order: the order of LaunchPlan::stores.
-std::vector<ir::CopyStmt *> fragmentStores(ir::Launch &launch);
-
-/// Whether a copy is one of them.
-bool isFragmentStore(const ir::Stmt &stmt);
-
-/// What to do with each, by cost alone; whether there is room is seen later (stage-stores).
-/// `ranges` must have entered the launch.
+/// What to do with each of analysis::fragmentStores, by cost alone; whether there is room is seen
+/// later (stage-stores). `ranges` must have entered the launch.
 std::vector<StorePlan> planStores(ir::Launch &launch, const Target &target,
                                   analysis::Ranges &ranges);
 

@@ -4,7 +4,6 @@
 #include "analysis/Copies.h"
 #include "analysis/Effects.h"
 #include "ir/Walk.h"
-#include "passes/plan/PlanStores.h"
 
 #include <algorithm>
 
@@ -226,7 +225,7 @@ std::vector<TensorStore> tensorStores(Launch &launch, const Target &target,
   FragmentHomes homes(launch, target);
   std::vector<TensorStore> stores;
   analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
-    if (isFragmentStore(stmt)) {
+    if (analysis::isFragmentStore(stmt)) {
       auto &copy = cast<CopyStmt>(stmt);
       stores.emplace_back(launch, copy, homes.of(copy.source.buffer), target, ranges);
     }

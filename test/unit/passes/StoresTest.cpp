@@ -1,7 +1,7 @@
 // stage-stores, matrix stores and persist.
 #include "TextKernel.h"
 
-#include "passes/plan/PlanStores.h"
+#include "analysis/Copies.h"
 
 using namespace tlc;
 using namespace tlc::ir;
@@ -43,7 +43,7 @@ TEST_CASE("accumulators of 16-bit elements are staged") {
     REQUIRE(k.schedule.launches[0].stores.size() == 1);
     CHECK(k.schedule.launches[0].stores[0].way == passes::StoreWay::Staged);
     CHECK(k.contains("alloc %c_t: shared f16[64, 64]"));
-    CHECK(passes::fragmentStores(*k.function->launches[0]).empty());
+    CHECK(analysis::fragmentStores(*k.function->launches[0]).empty());
     k.checkSame({64, 64}, {}, 1e-2);
     k.checkSame({37, 72}, {}, 1e-2);
   }
