@@ -3,6 +3,7 @@
 
 #include "elaborate/Parts.h"
 #include "elaborate/runtime/Runtime.h"
+#include "elaborate/shims/Shims.h"
 #include "elaborate/tile/TParams.h"
 #include "support/Names.h"
 
@@ -93,7 +94,10 @@ Value Elaborator::lookup(const std::string &name, SourceRange range) {
       return Value::error();
     }
   }
-  report(diag::UndefinedName, range, name, didYouMeanText(name, visibleNames(here)));
+  auto undefined =
+      report(diag::UndefinedName, range, name, didYouMeanText(name, visibleNames(here)));
+  if (std::string import = customaryImport(name); !import.empty())
+    undefined.help("write `" + import + "` above it");
   // Said once per scope.
   Slot &slot = here->slot(name);
   slot.value = Value::error();

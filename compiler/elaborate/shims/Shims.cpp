@@ -328,6 +328,12 @@ const std::map<std::string_view, Shim> &knownModules() {
 
 } // namespace
 
+std::string customaryImport(std::string_view name) {
+  if (name == "T")
+    return "import tilelang.language as T";
+  return knownModules().contains(name) ? "import " + std::string(name) : "";
+}
+
 ModuleObject *Elaborator::shimModule(const std::string &dotted) {
   if (auto it = parts->shims.find(dotted); it != parts->shims.end())
     return it->second;

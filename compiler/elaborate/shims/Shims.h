@@ -20,6 +20,8 @@ ir::Expr multiprocessorCount(Elaborator &e);
 Value deviceProperties(Elaborator &e, CallArgs &args);
 Value deviceCapability(Elaborator &e, CallArgs &args);
 bool isTilelangModule(std::string_view dotted);
+/// The import that programs bind this name by; "" if there is none.
+std::string customaryImport(std::string_view name);
 
 // ShimsPython.cpp
 void fillMath(Elaborator &e, ModuleObject &m);
