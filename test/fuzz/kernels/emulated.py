@@ -240,7 +240,8 @@ def main():
     options.cache = (options.cache or options.work / "cache").resolve()
     ends = time.monotonic() + 60 * options.minutes if options.minutes else None
     seeds = iter(options.seeds or (range(options.first, 1 << 40) if ends else range(options.first, options.first + options.count)))
-    counts, known, accepted = {SAME: 0, REFUSED: 0, "wrong": 0}, set(), dict.fromkeys(FORMS, 0)
+    counts, known = {SAME: 0, REFUSED: 0, "wrong": 0}, set()
+    accepted = dict.fromkeys([*FORMS, *options.targets], 0)
     kernels, started, told = 0, time.monotonic(), time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         waiting = set()
@@ -259,7 +260,8 @@ def main():
             done, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
             for seed, target, form, trial, kernel, found in (r for d in done for r in d.result()):
                 counts[found if found in counts else "wrong"] += 1
-                accepted[form] += found != REFUSED
+                for what in (form, target):
+                    accepted[what] += found != REFUSED
                 if found in (SAME, REFUSED):
                     continue
                 what = (target, signature(found))
@@ -271,6 +273,7 @@ def main():
                     print(kernel)
                 known.add(what)
                 trial.source.write_text(kernel)
+                trial.sizes = sizes_of(kernel)
                 settings = [f"{k}={v}" for k, v in trial.settings.items() if k.startswith("EMU_")]
                 print("again:", *settings, *trial.command(trial.schedule() or []), flush=True)
     print(f"{kernels} kernels: " + ", ".join(f"{n} {what}" for what, n in counts.items()))

@@ -29,10 +29,12 @@ std::string firstError(const DiagnosticEngine &diagnostics) {
   return "";
 }
 
-/// Another schedule than the planned one.
+/// Another schedule than the planned one, or a pipeline without one of the passes that only improve.
 struct Form {
   const char *name;
   void (*change)(passes::LaunchPlan &plan);
+  const char *without = nullptr; ///< name of a pass
+  bool isPlanned() const { return !change && !without; }
 };
 template <passes::StoreWay Way> void storeSo(passes::LaunchPlan &plan) {
   for (passes::StorePlan &store : plan.stores)
@@ -52,7 +54,24 @@ const Form forms[] = {
     {"one stage", pipelineSo<1>},
     {"two stages", pipelineSo<2>},
     {"four stages", pipelineSo<4>},
+    {"without simplify", nullptr, "simplify"},
+    {"without aligned-variants", nullptr, "aligned-variants"},
+    {"without deepen-loops", nullptr, "deepen-loops"},
+    {"without guard-masks", nullptr, "guard-masks"},
+    {"without overlap-products", nullptr, "overlap-products"},
+    {"without stage-stores", nullptr, "stage-stores"},
+    {"without take-turns", nullptr, "take-turns"},
+    {"without skip-scaling", nullptr, "skip-scaling"},
+    {"without split-offsets", nullptr, "split-offsets"},
 };
+
+std::vector<std::string> passesBut(std::string_view name) {
+  std::vector<std::string> out;
+  for (const passes::Pass &pass : passes::allPasses())
+    if (pass.name != name)
+      out.emplace_back(pass.name);
+  return out;
+}
 
 /// `schedule` is the one that was planned before, or empty. What is wrong goes to `text`.
 Outcome tryTarget(const ir::Function &original, const Target &target,
@@ -76,6 +95,8 @@ Outcome tryTarget(const ir::Function &original, const Target &target,
   std::string_view pass;
   passes::PipelineOptions options;
   options.before = [&](const passes::Pass &p) { pass = p.name; };
+  if (form.without)
+    options.only = passesBut(form.without);
   try {
     if (!passes::runPasses(*function, context, options).ok) {
       text = firstError(diagnostics);
@@ -139,14 +160,14 @@ int main(int argc, char **argv) {
       const Form &form = forms[i % 2 ? 1 + (seed + i) % (std::size(forms) - 1) : 0];
       if (i % 2 == 0)
         planned = {};
-      passes::Schedule schedule = planned;
+      passes::Schedule schedule = form.change ? planned : passes::Schedule{};
       Outcome outcome = tryTarget(*function, *target, kernel, form, schedule, text);
       if (i % 2 == 0)
         planned = schedule;
       same += outcome == Outcome::Same;
       refused += outcome == Outcome::Refused;
       wrong += outcome == Outcome::Wrong;
-      if (outcome == Outcome::Refused && !form.change) // other forms ask for what may not be
+      if (outcome == Outcome::Refused && form.isPlanned()) // other forms ask for what may not be
         std::printf("seed %llu, %s, %s: refused: %s\n", static_cast<unsigned long long>(seed),
                     target->name.c_str(), form.name, text.c_str());
       if (outcome == Outcome::Wrong) {

@@ -66,7 +66,7 @@ class Program:
     # ---- the whole
 
     def run(self):
-        self.threads = self.pick(32, 64, 96, 128, 128, 256)
+        self.threads = self.pick(32, 64, 96, 128, 128, 128, 160, 192, 256, 256, 512)
         self.rows, self.columns, self.depth_k = self.pick(16, 32, 64, 64), self.pick(16, 32, 64, 64, 40), self.pick(16, 32, 64)
         self.dtype = self.pick("float16", "float16", "bfloat16", "float32")
         self.weights = self.pick("float16", "int8", "int8", self.dtype)
@@ -79,10 +79,13 @@ class Program:
                 "@T.prim_func",
                 f"def fuzz(A: T.Tensor((n, m), T.{self.dtype}), B: T.Tensor((m, {self.columns}), T.{self.weights}),",
                 f"         V: T.Tensor((m,), T.float32), I: T.Tensor((n,), T.int32), C: T.Tensor((n, {self.columns}), T.float32),",
-                "         D: T.Tensor((n,), T.float32), H: T.Tensor((64,), T.int32)):"]
+                "         D: T.Tensor((n,), T.float32), H: T.Tensor((64,), T.int32), P: T.Tensor((64,), T.int32), Q: T.Tensor((64,), T.int32)):"]
         self.depth = 1
         self.line(f"with T.Kernel({grid}, threads={self.threads}) as bx:")
         self.depth = 2
+        off = [c for c in ("tl.disable_tma_lower", "tl.disable_warp_specialized") if self.chance(8)]
+        if off: # optional parts of the pipeline
+            self.line("T.annotate_pass_configs({" + ", ".join(f'"{c}": True' for c in off) + "})")
         if self.chance(60):
             self.line("tx = T.get_thread_binding(0)")
             self.has_threads = True
@@ -189,7 +192,7 @@ class Program:
     def statement(self, depth):
         choices = [self.elementwise, self.elementwise, self.reduce, self.reducer, self.view, self.histogram, self.scan, self.convert, self.gather]
         if self.has_threads:
-            choices += [self.by_threads, self.by_threads, self.warps, self.each_thread]
+            choices += [self.by_threads, self.by_threads, self.warps, self.each_thread, self.local]
         if depth < LIMIT:
             choices += [lambda: self.loop(depth), lambda: self.branch(depth)]
         self.random.choice(choices)()
@@ -283,7 +286,8 @@ class Program:
         if self.chance(50):
             self.line(f"for {i} in T.Parallel({self.rows}):")
             self.line(f"    if row + {i} < n:")
-            self.line(f"        T.atomic_add(H[I[row + {i}] & 63], {self.pick('1', i, f'{i} // 2')})")
+            op, to = self.pick(("add", "H"), ("add", "H"), ("max", "P"), ("min", "Q")) # which come in any order
+            self.line(f"        T.atomic_{op}({to}[I[row + {i}] & 63], {self.pick('1', i, f'{i} // 2')})")
             return
         counts = self.alloc("c", (64,), "int32", True)
         self.line(f"T.clear({counts.name})")
@@ -349,6 +353,17 @@ class Program:
             self.line(f"{x} = T.warp_reduce_{self.pick('sum', 'max')}({x}) * 0.03")
         s = self.alloc("s", (self.threads,), "float32", True)
         self.line(f"{s.name}[tx] = {x}")
+        if self.threads in (self.rows, self.columns):
+            self.keep(s)
+
+    def local(self):
+        """Arrays of one thread, filled several elements at once."""
+        b, e, width = self.name("own"), self.name("e"), self.pick(2, 4, 8)
+        self.line(f"{b} = T.alloc_local(({width},), T.float32)")
+        self.line(f"for {e} in T.{self.pick('vectorized', 'unroll', 'serial')}({width}):")
+        self.line(f"    {b}[{e}] = {self.pick('T.cast(tx, T.float32)', f'V[(tx * {width} + {e}) % m]')} * 0.125 + T.cast({e}, T.float32)")
+        s = self.alloc("s", (self.threads,), "float32", True)
+        self.line(f"{s.name}[tx] = {b}[0] * 0.5 - {b}[tx % {width}] * 0.25")
         if self.threads in (self.rows, self.columns):
             self.keep(s)
 
