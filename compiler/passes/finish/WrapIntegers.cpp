@@ -6,12 +6,14 @@
 //
 // In C and C++ overflow of signed numbers is undefined, of unsigned ones it wraps. Only values are
 // rewritten that are made of loaded numbers, scalar arguments and results of calls, and only where
-// ranges do not show that nothing overflows; arithmetic on block, thread and loop indices is exact
-// by itself (semantics.md §4) and stays as it reads. Narrower integers are computed as int anyway.
+// ranges and what variables are known to hold do not show that nothing overflows; arithmetic on
+// block, thread and loop indices is exact by itself (semantics.md §4) and stays as it reads.
+// Narrower integers are computed as int anyway.
 //
 // Why here: behind the last simplification, which knows more about signed numbers than about
 // unsigned ones; before pin-values, because this is about text.
 #include "analysis/Ranges.h"
+#include "analysis/Variables.h"
 #include "ir/Walk.h"
 #include "passes/Pass.h"
 
@@ -36,8 +38,12 @@ public:
   }
 
   void run() {
+    std::unordered_map<const Launch *, std::unordered_map<const Buffer *, Interval>> variables;
+    for (auto &launch : function.launches)
+      variables.emplace(launch.get(), analysis::variableIntervals(*launch));
     analysis::walkWithRanges(function, [&](Launch &launch, Stmt &stmt, Ranges &ranges) {
       noteIndices(launch, stmt);
+      noteInterval(variables.at(&launch), stmt, ranges);
       made.clear();
       overflowing.clear();
       forEachExpr(stmt, [&](Expr &e) {
@@ -63,6 +69,21 @@ private:
       add(loop->var);
     else if (auto *let = dynCast<LetStmt>(&stmt); let && !ofValues(let->value))
       add(let->var);
+  }
+
+  /// What a variable is known to hold, and what a call hands through.
+  void noteInterval(const std::unordered_map<const Buffer *, Interval> &variables, const Stmt &stmt,
+                    Ranges &ranges) {
+    if (auto *load = dynCast<LoadStmt>(&stmt)) {
+      if (auto held = variables.find(load->source.buffer);
+          held != variables.end() && !load->predicate)
+        ranges.bindVar(load->var, held->second);
+    } else if (auto *call = dynCast<CallStmt>(&stmt); call && call->callee == "warp_uniform") {
+      Expr handed = std::get<Expr>(call->args.front());
+      ranges.bindVar(call->result, ranges.interval(handed));
+      if (!ofValues(handed))
+        indices.insert(call->result.get());
+    }
   }
 
   /// Whether a loaded number, an argument or the result of a call is in it.
