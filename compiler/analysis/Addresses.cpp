@@ -269,18 +269,22 @@ namespace {
 /// them has gaps.
 constexpr std::int64_t mostValues = 64;
 
-/// Adds where `index` may be, with each value of `vars` from `next` on.
-void addIntervals(Expr index, std::span<const Expr> vars, std::int64_t count, Ranges &ranges,
-                  std::vector<Interval> &out) {
-  if (!vars.empty()) {
-    Interval values = ranges.interval(vars.front());
-    for (std::int64_t value = values.lo; value <= values.hi; ++value) {
-      Expr there =
-          substitute(index, {{vars.front(), index.context().integer(vars.front().dtype(), value)}});
-      addIntervals(there, vars.subspan(1), count, ranges, out);
-    }
+/// Adds `index` with each combination of values of `vars`.
+void addInstances(Expr index, std::span<const Expr> vars, const Ranges &ranges,
+                  std::vector<Expr> &out) {
+  if (vars.empty()) {
+    out.push_back(index);
     return;
   }
+  Interval values = ranges.interval(vars.front());
+  for (std::int64_t value = values.lo; value <= values.hi; ++value)
+    addInstances(
+        substitute(index, {{vars.front(), index.context().integer(vars.front().dtype(), value)}}),
+        vars.subspan(1), ranges, out);
+}
+
+/// Adds where a run of `count` elements at `index` may be.
+void addInterval(Expr index, std::int64_t count, const Ranges &ranges, std::vector<Interval> &out) {
   Interval first = ranges.interval(index);
   // Runs begin at multiples of their length, say.
   if (Congruence step = ranges.congruence(index); step.modulus > 1 && first.hi < Interval::infinity)
@@ -296,11 +300,8 @@ void addIntervals(Expr index, std::span<const Expr> vars, std::int64_t count, Ra
 
 } // namespace
 
-std::vector<std::vector<Interval>> ThreadAddresses::byWarps(const Address &address,
-                                                            Ranges &ranges) const {
-  std::vector<std::vector<Interval>> warps;
-  if (!address.index)
-    return warps;
+WarpElements ThreadAddresses::computeByWarps(const Address &address, Ranges &ranges) const {
+  WarpElements warps;
   std::vector<Expr> vars;
   collectVars(address.index, vars);
   std::int64_t combinations = 1;
@@ -312,13 +313,67 @@ std::vector<std::vector<Interval>> ThreadAddresses::byWarps(const Address &addre
       combinations *= values.hi - values.lo + 1;
     return !few;
   });
+  std::vector<Expr> instances;
+  addInstances(address.index, vars, ranges, instances);
   for (std::int64_t first = 0; first < launch.threadCount(); first += warpThreads) {
     Ranges::Scope scope(ranges);
     ranges.bindVar(launch.tid, {first, first + warpThreads - 1});
-    addIntervals(address.index, vars, std::max<std::int64_t>(address.count, 1), ranges,
-                 warps.emplace_back());
+    std::vector<Interval> &elements = warps.emplace_back();
+    for (Expr index : instances)
+      addInterval(index, std::max<std::int64_t>(address.count, 1), ranges, elements);
   }
   return warps;
+}
+
+const WarpElements *ThreadAddresses::byWarps(const Address &address, Ranges &ranges) {
+  if (!address.index)
+    return nullptr;
+  auto [known, isNew] =
+      ofIndex.try_emplace({address.index.get(), address.count, ranges.valuesKnown()}, nullptr);
+  if (isNew)
+    known->second = kept(computeByWarps(address, ranges));
+  return known->second;
+}
+
+const WarpElements *ThreadAddresses::either(const WarpElements *a, const WarpElements *b) {
+  if (a == b)
+    return a;
+  if (!a || !b || a->size() != b->size())
+    return nullptr;
+  WarpElements both = *a;
+  for (std::size_t i = 0; i < both.size(); ++i)
+    for (const Interval &more : (*b)[i])
+      if (std::find(both[i].begin(), both[i].end(), more) == both[i].end())
+        both[i].push_back(more);
+  return kept(std::move(both));
+}
+
+bool ThreadAddresses::onlyOwnWarp(const WarpElements *a, const WarpElements *b) {
+  if (!a || !b || a->size() != b->size())
+    return false;
+  auto [known, isNew] = inOwnWarp.try_emplace({a, b}, true);
+  if (!isNew)
+    return known->second;
+  for (std::size_t i = 0; i < a->size(); ++i)
+    for (std::size_t j = 0; j < b->size(); ++j)
+      for (const Interval &mine : (*a)[i])
+        for (const Interval &other : (*b)[j])
+          if (i != j && !intersect(mine, other).empty())
+            return known->second = false;
+  return true;
+}
+
+const WarpElements *ThreadAddresses::kept(WarpElements elements) {
+  return &*warpElements.insert(std::move(elements)).first;
+}
+
+std::size_t ThreadAddresses::WarpElementsHash::operator()(const WarpElements &elements) const {
+  std::uint64_t hash = elements.size();
+  for (const std::vector<Interval> &warp : elements)
+    for (Interval values : warp)
+      for (std::int64_t end : {values.lo, values.hi})
+        hash ^= static_cast<std::uint64_t>(end) * 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+  return hash;
 }
 
 /// Whether the runs of `count` elements at each thread's value and of `otherCount` elements

@@ -10,6 +10,7 @@
 #include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace tlc::analysis {
@@ -36,6 +37,9 @@ struct Address {
 /// Physical elements: one index.
 std::vector<Address> addressesOf(const ir::Stmt &stmt, const Ranges &ranges);
 
+/// By warp: the elements that its threads may touch.
+using WarpElements = std::vector<std::vector<Interval>>;
+
 /// Which threads compute a thread-dependent index; decides whether two accesses of one element are
 /// always made by one thread.
 class ThreadAddresses {
@@ -47,8 +51,12 @@ public:
   /// keeps the threads' runs apart.
   bool onlyOwn(const Address &a, const Address &b, const Ranges &ranges);
   /// The elements that each warp's threads may touch, for all values of the variables in scope;
-  /// empty: nothing is known.
-  std::vector<std::vector<Interval>> byWarps(const Address &address, Ranges &ranges) const;
+  /// null: nothing is known. Kept as long as this lives; equal elements have equal addresses.
+  const WarpElements *byWarps(const Address &address, Ranges &ranges);
+  /// What either of two may touch.
+  const WarpElements *either(const WarpElements *a, const WarpElements *b);
+  /// Whether the two touch common elements only when threads of one warp make both.
+  bool onlyOwnWarp(const WarpElements *a, const WarpElements *b);
 
 private:
   using Values = std::vector<std::int64_t>; ///< by thread
@@ -56,6 +64,8 @@ private:
   bool isThread(ir::Expr var) const;
   const Values *inThreads(ir::Expr e);
   const Values *threadPart(ir::Expr index, const Ranges &ranges);
+  WarpElements computeByWarps(const Address &address, Ranges &ranges) const;
+  const WarpElements *kept(WarpElements elements);
   static bool keptApart(const Values &values, std::int64_t count, std::int64_t distance,
                         std::int64_t otherCount);
 
@@ -65,6 +75,14 @@ private:
   /// The summands of an index that depend on the thread.
   std::unordered_map<const ir::ExprNode *, std::optional<Values>> parts;
   std::map<std::tuple<const Values *, std::int64_t, std::int64_t, std::int64_t>, bool> apart;
+  struct WarpElementsHash {
+    std::size_t operator()(const WarpElements &elements) const;
+  };
+  std::unordered_set<WarpElements, WarpElementsHash> warpElements;
+  /// By index, length of the run and what is known of variables.
+  std::map<std::tuple<const ir::ExprNode *, std::int64_t, States::Id>, const WarpElements *>
+      ofIndex;
+  std::map<std::pair<const WarpElements *, const WarpElements *>, bool> inOwnWarp;
 };
 
 /// Whether the two may touch a common byte: storage in the arena, versions and element ranges are

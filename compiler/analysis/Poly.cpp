@@ -22,6 +22,12 @@ Poly Poly::atom(Expr e) {
   return result;
 }
 
+Poly Poly::product(Monomial factors) {
+  Poly result;
+  result.terms.emplace_back(std::move(factors), 1);
+  return result;
+}
+
 Poly Poly::invalid() {
   Poly result;
   result.valid = false;
@@ -61,14 +67,19 @@ llvm::SmallVector<Expr, 8> Poly::atoms() const {
 Poly Poly::replaced(Expr atom, const Poly &by) const {
   if (!valid)
     return *this;
-  Poly result = constant;
+  Poly result = constant; // with the terms that stay
+  Poly changed;
   for (const auto &[monomial, coefficient] : terms) {
+    if (std::find(monomial.begin(), monomial.end(), atom) == monomial.end()) {
+      result.terms.emplace_back(monomial, coefficient);
+      continue;
+    }
     Poly product = coefficient;
     for (Expr factor : monomial)
       product = product * (factor == atom ? by : Poly::atom(factor));
-    result = result + product;
+    changed = changed + product;
   }
-  return result;
+  return result + changed;
 }
 
 std::uint64_t Poly::hash() const {

@@ -25,6 +25,7 @@ public:
   Poly() = default;
   Poly(std::int64_t constant) : constant(constant) {}
   static Poly atom(ir::Expr e);
+  static Poly product(Monomial factors);
   static Poly invalid();
 
   bool isConstant() const { return valid && terms.empty(); }

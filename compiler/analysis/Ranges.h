@@ -82,6 +82,9 @@ public:
   bool nonNegative(const Poly &p) const;
   Interval interval(const Poly &p) const;
   Congruence congruence(const Poly &p) const;
+  /// Equal numbers: intervals, congruences and polynomials are equal, as far as they were asked
+  /// for.
+  States::Id valuesKnown() const { return values; }
   /// What `var` was defined as by a let, null if by none.
   ir::Expr definition(ir::Expr var) const;
 
@@ -107,6 +110,7 @@ private:
   Poly binaryPoly(ir::Expr e) const;
   Poly quotientPoly(ir::Expr e, const Poly &dividend, std::int64_t divisor) const;
   bool exact(ir::Expr e) const;
+  bool computeRefutes(ir::Expr condition) const;
   void valuesChanged();
 
   std::vector<Poly> facts; ///< each is >= 0
@@ -135,6 +139,7 @@ private:
   mutable Memo<Congruence> congruenceMemo;
   mutable Memo<Poly> polyMemo;
   mutable Memo<std::vector<Poly>> factsMemo; ///< what Prover::factsOn found
+  mutable Memo<bool> refutesMemo;
   mutable std::unordered_map<Question, bool, QuestionHash> proofs;
 };
 

@@ -61,6 +61,14 @@ private:
     return true;
   }
 
+  /// Whether intervals say that the product is >= 0, or else <= 0.
+  bool hasSign(const Monomial &product, bool positive) const {
+    Interval sign = Interval::point(1);
+    for (Expr factor : product)
+      sign = sign * ranges.interval(factor);
+    return positive ? sign.lo >= 0 : sign.hi <= 0;
+  }
+
   /// A fact that was used on the way to a goal brings back there what it took away: bounds of a
   /// quotient and of its dividend would take turns.
   bool isOnPath(const Poly &fact) const {
@@ -80,28 +88,23 @@ private:
           if (std::find(part.begin(), part.end(), atom) == part.end() ||
               !divides(part, monomial, rest))
             continue;
+          // goal - (coefficient / weight) * cofactor * fact, times |weight|; cofactor is `rest`.
+          bool positive = (coefficient < 0) == (weight < 0);
+          if (rest.empty() ? !positive : !hasSign(rest, positive))
+            continue;
           // What an interval says too is taken into account where intervals decide.
           if (rest.empty() && fact.terms.size() == 1 && ranges.interval(fact).lo >= 0)
             continue;
           if (isOnPath(fact))
             continue;
-          Poly cofactor(1);
-          if (!rest.empty()) {
-            cofactor.constant = 0;
-            cofactor.terms.emplace_back(rest, 1);
-          }
-          Interval sign = ranges.interval(cofactor);
-          // goal - (coefficient / weight) * cofactor * fact, times |weight|.
-          bool positive = (coefficient < 0) == (weight < 0);
-          if (positive ? sign.lo < 0 : sign.hi > 0)
-            continue;
           std::int64_t g = std::gcd(coefficient, weight);
           std::int64_t scale = std::abs(weight / g);
           std::int64_t times = coefficient / g * (weight < 0 ? 1 : -1);
           path.push_back(&fact);
-          bool proven = nonNegative(rest.empty() ? combine(scale, goal, times, fact)
-                                                 : combine(scale, goal, times, cofactor * fact),
-                                    depth - 1);
+          bool proven =
+              nonNegative(rest.empty() ? combine(scale, goal, times, fact)
+                                       : combine(scale, goal, times, Poly::product(rest) * fact),
+                          depth - 1);
           path.pop_back();
           if (proven)
             return true;
@@ -268,6 +271,13 @@ std::optional<bool> Ranges::decide(Expr condition) const {
 }
 
 bool Ranges::refutes(Expr condition) const {
+  States::Id state = states.current();
+  if (const bool *known = refutesMemo.find(condition.get(), state))
+    return *known;
+  return refutesMemo.set(condition.get(), state, computeRefutes(condition));
+}
+
+bool Ranges::computeRefutes(Expr condition) const {
   if (condition.kind() != ExprKind::Binary)
     return decide(condition) == false;
   Expr a = condition->operands[0], b = condition->operands[1];

@@ -9,8 +9,11 @@
 
 #include "ir/Expr.h"
 
+#include <llvm/ADT/DenseMap.h>
+
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -74,18 +77,24 @@ template <typename Value> class Memo {
 public:
   /// The answer in this state, null if there is none.
   const Value *find(const ir::ExprNode *e, States::Id state) const {
-    auto found = entries.find(e);
-    return found != entries.end() && found->second.first == state ? &found->second.second : nullptr;
+    auto found = places.find(e);
+    if (found == places.end() || entries[found->second].first != state)
+      return nullptr;
+    return &entries[found->second].second;
   }
   /// Stays where it is until the same expression is set again.
   const Value &set(const ir::ExprNode *e, States::Id state, Value value) {
-    auto &entry = entries[e];
+    auto [place, isNew] = places.try_emplace(e, static_cast<unsigned>(entries.size()));
+    if (isNew)
+      return entries.emplace_back(state, std::move(value)).second;
+    auto &entry = entries[place->second];
     entry = {state, std::move(value)};
     return entry.second;
   }
 
 private:
-  std::unordered_map<const ir::ExprNode *, std::pair<States::Id, Value>> entries;
+  llvm::DenseMap<const ir::ExprNode *, unsigned> places;
+  std::deque<std::pair<States::Id, Value>> entries;
 };
 
 } // namespace tlc::analysis

@@ -1,6 +1,7 @@
 // tlc: parses the command line, runs one verb, and turns whatever happens into a message and an
 // exit status.
 #include "driver/Session.h"
+#include "driver/SmallBlocks.h"
 #include "driver/Version.h"
 #include "support/Check.h"
 
@@ -9,6 +10,8 @@
 #include <new>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <pthread.h>
 #include <unistd.h>
 #if defined(__GLIBC__)
@@ -141,9 +144,22 @@ void takeMemoryInLargeSteps() {
 }
 
 void *runOnThread(void *data) {
+  serveSmallBlocksHere();
   auto *invocation = static_cast<Invocation *>(data);
   invocation->status = run(std::move(invocation->arguments));
   return nullptr;
+}
+
+/// Ends the program; what it still holds, tables of the parser above all, goes with it.
+[[noreturn]] void leave(int status) {
+  std::cout.flush();
+  std::cerr.flush();
+  std::fflush(nullptr);
+#if defined(__SANITIZE_ADDRESS__)
+  std::exit(status); // looks for leaks
+#else
+  std::_Exit(status);
+#endif
 }
 
 } // namespace
@@ -161,5 +177,5 @@ int main(int argc, char **argv) {
   else
     tlc::runOnThread(&invocation);
   pthread_attr_destroy(&attributes);
-  return invocation.status;
+  tlc::leave(invocation.status);
 }

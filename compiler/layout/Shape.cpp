@@ -259,4 +259,49 @@ Layout blocked(const Sizes &tile, Index threads, Index vector) {
   return *best;
 }
 
+namespace {
+
+/// Digit by digit: what the digits so far make up is repeated for each value of the next one. XORs
+/// are parities until all of their bits are there.
+std::vector<Index> valuesOf(const Layout &l, const OutputAxis &o) {
+  llvm::SmallVector<Term, 16> xors;
+  DigitSet flipped = 0;
+  for (const Term &t : o.terms)
+    if (!isDigit(t) || t.flip) {
+      flipped |= t.flip ? bit(static_cast<int>(xors.size())) : 0;
+      xors.push_back(t);
+    }
+  std::vector<Index> sums{o.base};
+  std::vector<DigitSet> parities{flipped}; // bit i: of XOR i
+  for (int d = 0; d < l.digitCount(); ++d) {
+    Index radix = l.radix(d), worth = 0;
+    for (const Term &t : o.terms)
+      worth += t.digits == bit(d) && !t.flip ? t.weight : 0;
+    DigitSet turned = 0;
+    for (std::size_t i = 0; i < xors.size(); ++i)
+      turned |= xors[i].digits & bit(d) ? bit(static_cast<int>(i)) : 0;
+    std::size_t below = sums.size();
+    sums.reserve(below * static_cast<std::size_t>(radix));
+    parities.reserve(below * static_cast<std::size_t>(radix));
+    for (Index value = 1; value < radix; ++value)
+      for (std::size_t x = 0; x < below; ++x) {
+        sums.push_back(sums[x] + worth * value);
+        parities.push_back(parities[x] ^ turned);
+      }
+  }
+  for (std::size_t x = 0; x < sums.size(); ++x)
+    for (DigitSet set = parities[x]; set; set &= set - 1)
+      sums[x] += xors[static_cast<std::size_t>(std::countr_zero(set))].weight;
+  return sums;
+}
+
+} // namespace
+
+std::vector<std::vector<Index>> tabulate(const Layout &l) {
+  std::vector<std::vector<Index>> all;
+  for (const OutputAxis &o : l.outputs)
+    all.push_back(valuesOf(l, o));
+  return all;
+}
+
 } // namespace tlc

@@ -13,6 +13,9 @@ std::string dimName(std::size_t dim);
 /// {{"d0", shape[0]}, …}.
 Sizes dimSizes(std::span<const Index> shape);
 
+/// The values of each output at all points, the first input fastest.
+std::vector<std::vector<Index>> tabulate(const Layout &l);
+
 /// Views the inputs (outputs) as another shape with as many elements, row-major.
 std::optional<Layout> reshapeInputs(const Layout &l, const Sizes &shape);
 std::optional<Layout> reshapeOutputs(const Layout &l, const Sizes &shape);

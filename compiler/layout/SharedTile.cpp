@@ -77,12 +77,26 @@ std::map<Index, std::optional<Word>> bitVectors(const Layout &fragment, const st
   return out;
 }
 
+/// A fragment in terms of a tile's digits.
+struct TileFragment {
+  TileFragment(const Layout &fragment, const TileDigits &tile)
+      : threads(fragment.input("thread").size()), thread(bitVectors(fragment, "thread", tile)) {
+    for (auto &[place, w] : bitVectors(fragment, "reg", tile))
+      if (w.value_or(0))
+        registers.push_back(*w);
+    std::sort(registers.begin(), registers.end());
+  }
+
+  Index threads;
+  std::map<Index, std::optional<Word>> thread;
+  std::vector<Word> registers; ///< vector candidates, the fastest tile axis first
+};
+
 /// Vectors that differ between the lanes of one phase.
-std::optional<std::vector<Word>> phaseVectors(const Layout &fragment, const TileDigits &tile,
-                                              Index lanes, const SharedMemory &m) {
-  auto thread = bitVectors(fragment, "thread", tile);
+std::optional<std::vector<Word>> phaseVectors(const TileFragment &fragment, Index lanes,
+                                              const SharedMemory &m) {
+  const auto &[threads, thread, registers] = fragment;
   std::vector<Word> out;
-  Index threads = fragment.input("thread").size();
   for (std::size_t b = 0; b < m.laneBasis.size() && (Index{1} << b) < lanes; ++b) {
     Word v = 0;
     for (Index lane = m.laneBasis[b]; lane; lane &= lane - 1) {
@@ -99,6 +113,24 @@ std::optional<std::vector<Word>> phaseVectors(const Layout &fragment, const Tile
   return out;
 }
 
+/// Two fragments in terms of the digits that both respect.
+struct TilePair {
+  TilePair(const Layout &storing, const Layout &loading, const Sizes &tileSizes)
+      : TilePair(inBits(storing), inBits(loading), tileSizes, 0) {}
+
+  TileDigits tile;
+  TileFragment store, load;
+
+private:
+  TilePair(const Layout &storing, const Layout &loading, const Sizes &tileSizes, int)
+      : tile(tileDigits({&storing, &loading}, tileSizes)), store(storing, tile),
+        load(loading, tile) {}
+  static Layout inBits(Layout fragment) {
+    splitBits(fragment);
+    return fragment;
+  }
+};
+
 /// Conflict-free layout by linear algebra. Offsets are (vector | bank | row) bits. An access is
 /// conflict-free iff no two lanes of a phase differ by an element of the subspace that keeps vector
 /// and bank fixed; two subspaces of equal dimension always have a common complement, so one choice
@@ -106,13 +138,10 @@ std::optional<std::vector<Word>> phaseVectors(const Layout &fragment, const Tile
 class XorLayout {
 public:
   /// `vectorBytes` limits vectors; `widen` lets one side use vectors that the other side cannot.
-  XorLayout(Layout storing, Layout loading, const Sizes &tileSizes, Index elementBytes,
-            const SharedMemory &m, Index vectorBytes, bool widen)
-      : store(std::move(storing)), load(std::move(loading)), tileSizes(tileSizes),
+  XorLayout(const TilePair &pair, const Sizes &tileSizes, Index elementBytes, const SharedMemory &m,
+            Index vectorBytes, bool widen)
+      : store(pair.store), load(pair.load), tile(pair.tile), tileSizes(tileSizes),
         elementBytes(elementBytes), m(m), widen(widen) {
-    splitBits(store);
-    splitBits(load);
-    tile = tileDigits({&store, &load}, tileSizes);
     auto bitsOf = [&](Index bytes) {
       return static_cast<std::size_t>(log2(std::max(Index{1}, bytes / elementBytes)));
     };
@@ -141,32 +170,22 @@ public:
   }
 
 private:
-  Layout store, load;
+  const TileFragment &store, &load;
+  const TileDigits &tile;
   const Sizes &tileSizes;
   Index elementBytes;
   const SharedMemory &m;
   bool widen;
-  TileDigits tile;
   std::size_t most = 0, wave = 0, word = 0; ///< bits of a vector, of a wavefront, of a bank's word
   std::vector<Word> storeVector, loadVector, low;
   std::vector<Word> storePhase, loadPhase;
   std::vector<Word> storeBasis, loadBasis, units;
   Span loadSpan;
 
-  /// Vector candidates, the fastest tile axis first.
-  std::vector<Word> registers(const Layout &l) const {
-    std::vector<Word> v;
-    for (auto &[place, w] : bitVectors(l, "reg", tile))
-      if (w.value_or(0))
-        v.push_back(*w);
-    std::sort(v.begin(), v.end());
-    return v;
-  }
-
   void chooseVectors() {
-    std::vector<Word> storeRegs = registers(store), loadRegs = registers(load), shared;
-    for (Word v : storeRegs)
-      if (std::count(loadRegs.begin(), loadRegs.end(), v) && shared.size() < most)
+    std::vector<Word> shared;
+    for (Word v : store.registers)
+      if (std::count(load.registers.begin(), load.registers.end(), v) && shared.size() < most)
         shared.push_back(v);
     auto extend = [&](const std::vector<Word> &regs) {
       std::vector<Word> v = shared;
@@ -178,8 +197,8 @@ private:
           v.push_back(w);
       return v;
     };
-    storeVector = extend(storeRegs);
-    loadVector = storeVector.size() == shared.size() ? extend(loadRegs) : shared;
+    storeVector = extend(store.registers);
+    loadVector = storeVector.size() == shared.size() ? extend(load.registers) : shared;
     low = storeVector.size() > loadVector.size() ? storeVector : loadVector;
   }
 
@@ -189,8 +208,8 @@ private:
   }
 
   bool choosePhases() {
-    auto storing = phaseVectors(store, tile, lanesOf(storeVector), m),
-         loading = phaseVectors(load, tile, lanesOf(loadVector), m);
+    auto storing = phaseVectors(store, lanesOf(storeVector), m),
+         loading = phaseVectors(load, lanesOf(loadVector), m);
     if (!storing || !loading)
       return false;
     storePhase = std::move(*storing);
@@ -287,9 +306,11 @@ private:
 
 } // namespace
 
-SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBytes,
-                        const SharedMemory &machine, const Sizes &shape, Vectors vectors) {
-  Sizes tile = store.outputSizes(), cover = tile;
+SharedSearch::SharedSearch(const Layout &store, const Layout &load, Index elementBytes,
+                           const SharedMemory &machine, const Sizes &shape)
+    : fragments{store, load}, elementBytes(elementBytes), machine(machine),
+      tile(store.outputSizes()), limit(std::max(Index{1}, machine.vectorBytes / elementBytes)) {
+  cover = tile;
   for (std::size_t i = 0; i < tile.size(); ++i) {
     if (load.outputs.at(i).name != tile[i].first)
       throw LayoutError("deriveShared: fragments of different tiles");
@@ -297,77 +318,115 @@ SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBy
     tile[i].second =
         i < shape.size() ? shape[i].second : std::min(tile[i].second, load.outputs[i].size);
   }
-  Index limit = std::max(Index{1}, machine.vectorBytes / elementBytes);
+  addXors();
+  for (Index pad = 0; pad * elementBytes <= machine.banks * machine.bankBytes / 2;
+       pad = pad ? pad * 2 : 1)
+    makers.push_back([this, pad] { return Layout::rowMajor(tile, "offset", pad); });
+  plain = makers.size();
+  addSwizzledRows();
+}
+
+/// By linear algebra, for both sides or for the needs of one.
+void SharedSearch::addXors() {
+  for (auto [a, b] : {std::pair(0, 1), std::pair(1, 1), std::pair(0, 0)}) {
+    auto pair = std::make_shared<std::optional<TilePair>>(); // made when it is wanted
+    for (Index bytes = machine.vectorBytes; bytes >= std::min(elementBytes, machine.vectorBytes);
+         bytes /= 2)
+      for (bool widen : {true, false})
+        makers.push_back([this, pair, a, b, bytes, widen] {
+          if (!*pair)
+            pair->emplace(fragments[a], fragments[b], tile);
+          return XorLayout(**pair, tile, elementBytes, machine, bytes, widen).run();
+        });
+  }
+}
+
+/// Rows as they are or rounded up, vectors XORed with row bits.
+void SharedSearch::addSwizzledRows() {
+  for (Index round = limit; round <= 8 * limit; round *= 2)
+    for (int bits = 1; bits <= 3; ++bits)
+      for (int shift = 0; shift <= 3 && tile.size() > 1; ++shift)
+        makers.push_back([this, round, bits, shift]() -> std::optional<Layout> {
+          Sizes rows = tile;
+          rows.back().second = (rows.back().second + round - 1) / round * round;
+          Layout memory = Layout::rowMajor(rows);
+          try {
+            for (int b = 0; b < bits; ++b)
+              memory.xorInto("offset", limit << b, rows[rows.size() - 2].first,
+                             Index{1} << shift << b);
+          } catch (const LayoutError &) { // no such bits in a row of this width
+            return std::nullopt;
+          }
+          memory.normalize();
+          return memory;
+        });
+}
+
+/// The candidate of a maker; none if it makes nothing, or what was made before, or what does not
+/// compose.
+const SharedSearch::Candidate *SharedSearch::candidate(std::size_t maker) {
+  if (maker < made.size())
+    return made[maker].get();
+  std::unique_ptr<Candidate> &result = made.emplace_back();
+  std::optional<Layout> memory = makers[maker]();
+  if (!memory || std::find(memories.begin(), memories.end(), *memory) != memories.end())
+    return nullptr;
+  Layout guarded = *memory;
+  for (auto &[name, size] : cover)
+    guarded = extendInput(guarded, name, size);
+  memories.push_back(*memory);
+  auto writes = compose(guarded, fragments[0]), reads = compose(guarded, fragments[1]);
+  if (writes && reads)
+    result = std::make_unique<Candidate>(
+        Candidate{std::move(*memory), {std::move(*writes), {}}, {std::move(*reads), {}}});
+  return result.get();
+}
+
+/// The cheapest way to make an access, and the vectors of which.
+std::pair<AccessCost, Index> SharedSearch::cheapest(const Access &access, Vectors vectors) const {
+  std::optional<AccessCost> best;
+  Index vector = 1;
+  Index widest = vectors == Vectors::InOrder ? orderedWidth(access.offsets, limit)
+                                             : vectorWidth(access.offsets, limit);
+  for (Index v = widest; v >= 1 && !(best && best->conflictFree()); v /= 2) {
+    auto [cost, isNew] = access.costs.try_emplace(v);
+    if (isNew)
+      cost->second = bankConflicts(access.offsets, v, elementBytes, machine);
+    if (!best || cost->second.wavefronts < best->wavefronts)
+      best = cost->second, vector = v;
+  }
+  return {*best, vector};
+}
+
+SharedPlan SharedSearch::find(Vectors vectors) {
   std::optional<SharedPlan> best;
   auto key = [](const SharedPlan &p) {
     return std::tuple(p.store.wavefronts + p.load.wavefronts,
                       p.store.instructions + p.load.instructions, p.memory.outputs[0].size);
   };
-  auto cheapest = [&](const Layout &access, Index &vector) {
-    std::optional<AccessCost> cost;
-    Index widest =
-        vectors == Vectors::InOrder ? orderedWidth(access, limit) : vectorWidth(access, limit);
-    for (Index v = widest; v >= 1 && !(cost && cost->conflictFree()); v /= 2) {
-      AccessCost c = bankConflicts(access, v, elementBytes, machine);
-      if (!cost || c.wavefronts < cost->wavefronts)
-        cost = c, vector = v;
-    }
-    return *cost;
-  };
-  std::vector<Layout> considered;
-  auto consider = [&](const Layout &memory) { // true if nothing can be better
-    if (std::find(considered.begin(), considered.end(), memory) != considered.end())
-      return false;
-    considered.push_back(memory);
-    Layout guarded = memory;
-    for (auto &[name, size] : cover)
-      guarded = extendInput(guarded, name, size);
-    auto writes = compose(guarded, store), reads = compose(guarded, load);
-    if (!writes || !reads)
-      return false;
-    SharedPlan plan{memory, 1, 1, {}, {}};
-    plan.store = cheapest(*writes, plan.storeVector);
+  for (std::size_t maker = 0; maker < makers.size(); ++maker) {
+    if (maker == plain && best->store.conflictFree() && best->load.conflictFree())
+      break;
+    const Candidate *found = candidate(maker);
+    if (!found)
+      continue;
+    SharedPlan plan{found->memory, 1, 1, {}, {}};
+    std::tie(plan.store, plan.storeVector) = cheapest(found->writes, vectors);
     if (best && plan.store.wavefronts > best->store.wavefronts + best->load.wavefronts)
-      return false;
-    plan.load = cheapest(*reads, plan.loadVector);
+      continue;
+    std::tie(plan.load, plan.loadVector) = cheapest(found->reads, vectors);
     if (!best || key(plan) < key(*best))
       best = plan;
-    return plan.store.conflictFree() && plan.load.conflictFree() && plan.storeVector == limit &&
-           plan.loadVector == limit;
-  };
-  for (auto [a, b] : {std::pair(&store, &load), std::pair(&load, &load), std::pair(&store, &store)})
-    for (Index bytes = machine.vectorBytes; bytes >= std::min(elementBytes, machine.vectorBytes);
-         bytes /= 2)
-      for (bool widen : {true, false})
-        if (auto memory = XorLayout(*a, *b, tile, elementBytes, machine, bytes, widen).run();
-            memory && consider(*memory))
-          return *best;
-  for (Index pad = 0; pad * elementBytes <= machine.banks * machine.bankBytes / 2;
-       pad = pad ? pad * 2 : 1)
-    if (consider(Layout::rowMajor(tile, "offset", pad)))
-      return *best;
-  if (best->store.conflictFree() && best->load.conflictFree())
-    return *best;
-  for (Index round = limit; round <= 8 * limit;
-       round *= 2) { // rows as they are or rounded up, vectors XORed with row bits
-    Sizes rows = tile;
-    rows.back().second = (rows.back().second + round - 1) / round * round;
-    for (int bits = 1; bits <= 3; ++bits)
-      for (int shift = 0; shift <= 3 && tile.size() > 1; ++shift) {
-        Layout memory = Layout::rowMajor(rows);
-        try {
-          for (int b = 0; b < bits; ++b)
-            memory.xorInto("offset", limit << b, rows[rows.size() - 2].first,
-                           Index{1} << shift << b);
-        } catch (const LayoutError &) {
-          continue;
-        } // no such bits in a row of this width
-        memory.normalize();
-        if (consider(memory))
-          return *best;
-      }
+    if (plan.store.conflictFree() && plan.load.conflictFree() && plan.storeVector == limit &&
+        plan.loadVector == limit)
+      break; // nothing can be better
   }
   return *best; // plain row-major always composes
+}
+
+SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBytes,
+                        const SharedMemory &machine, const Sizes &shape, Vectors vectors) {
+  return SharedSearch(store, load, elementBytes, machine, shape).find(vectors);
 }
 
 // ---- Panels ----

@@ -3,6 +3,14 @@
 
 #include "layout/Analysis.h"
 
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
 namespace tlc {
 
 /// A shared-memory layout for a tile that `store` writes and `load` reads, conflict-free where
@@ -19,6 +27,43 @@ enum class Vectors : std::uint8_t { AnyOrder, InOrder };
 SharedPlan deriveShared(const Layout &store, const Layout &load, Index elementBytes,
                         const SharedMemory &machine = {}, const Sizes &shape = {},
                         Vectors vectors = Vectors::AnyOrder);
+
+/// deriveShared for several kinds of vectors: memories are made and judged once for all of them.
+class SharedSearch {
+public:
+  SharedSearch(const Layout &store, const Layout &load, Index elementBytes,
+               const SharedMemory &machine, const Sizes &shape);
+  SharedSearch(const SharedSearch &) = delete;
+  SharedSearch &operator=(const SharedSearch &) = delete;
+
+  SharedPlan find(Vectors vectors);
+
+private:
+  struct Access {
+    Layout offsets;
+    mutable std::map<Index, AccessCost> costs; ///< by vector
+  };
+  struct Candidate {
+    Layout memory;
+    Access writes, reads;
+  };
+
+  void addXors();
+  void addSwizzledRows();
+  const Candidate *candidate(std::size_t maker);
+  std::pair<AccessCost, Index> cheapest(const Access &access, Vectors vectors) const;
+
+  std::array<Layout, 2> fragments; ///< that store, that load
+  Index elementBytes;
+  SharedMemory machine;
+  Sizes tile, cover; ///< the tile, and with what fragments reach beyond it
+  Index limit;       ///< of a vector, in elements
+  /// In the order in which they are tried; from `plain` on only if all before have conflicts.
+  std::vector<std::function<std::optional<Layout>()>> makers;
+  std::size_t plain = 0;
+  std::vector<std::unique_ptr<Candidate>> made; ///< by maker
+  std::vector<Layout> memories;                 ///< of those made
+};
 
 /// The form of tiles that warpgroup products and tensor copies address by descriptor: rows x panels
 /// along the last axis. A panel is all rows times `swizzleBytes` bytes (0: 16 bytes), row-major,

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """How long tlc takes: every sample for every target, and how the time grows with the size of the source.
 
-    tools/bench/compile_time.py [--tlc build/bin/tlc] [--targets sm80 sm90 cpu] [--json FILE] [--baseline FILE] [--only TEXT]
+    tools/bench/compile_time.py [--tlc build/bin/tlc] [--targets sm80 sm90 cpu] [--growth sm80 sm90] [--json FILE] [--baseline FILE]
+                                [--only TEXT]
 
 Times are processor time, user and system, of the whole program, start included; the smallest of several runs. Each family of growing_kernels.py is compiled in three
 sizes, 1, 2 and 4 times; the exponent is that of the last doubling, of what is beyond the time of an empty run: 1 is linear, 2 is
@@ -64,8 +65,8 @@ class Report:
         print(line, flush=True)
         return seconds, size
 
-    def growth(self, family, smallest, folder, empty):
-        target, before = self.arguments.targets[0], None
+    def growth(self, family, smallest, target, folder, empty):
+        before = None
         for size in (smallest, 2 * smallest, 4 * smallest):
             path = folder / f"{family.__name__}_{size}.tl"
             path.write_text(family(size))
@@ -85,6 +86,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tlc", type=pathlib.Path, default=ROOT / "build/bin/tlc")
     parser.add_argument("--targets", nargs="+", default=["sm80", "sm90", "cpu"])
+    parser.add_argument("--growth", nargs="*", default=["sm80", "sm90"], metavar="TARGET",
+                        help="targets for which the growing kernels are compiled")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--steepest", type=float, default=1.4)
     parser.add_argument("--only", default="", help="rows whose name has this in it")
@@ -98,8 +101,9 @@ def main():
         for target in arguments.targets:
             report.measure(f"{sample.parent.name} {target}", [sample, f"--target={target}", "-o", "-"])
     with tempfile.TemporaryDirectory() as folder:
-        for family, smallest in FAMILIES:
-            report.growth(family, smallest, pathlib.Path(folder), empty)
+        for target in arguments.growth:
+            for family, smallest in FAMILIES:
+                report.growth(family, smallest, target, pathlib.Path(folder), empty)
     if arguments.json:
         arguments.json.write_text(json.dumps(report.rows, indent=1) + "\n")
     print(f"{len(report.rows)} measured, {report.failures} failed, {report.steep} steep, "

@@ -109,6 +109,18 @@ def loops(count):
                          f"            T.copy(s, B[k{i} * 128])"))
 
 
+def nested(count):
+    """Loops in each other, with shared memory used in each of them."""
+    lines = []
+    for i in range(count):
+        inner = "        " + "    " * i
+        lines += [f"{inner}for k{i} in T.serial(n):", f"{inner}    T.copy(A[(bx + k{i}) * 128], s{i})",
+                  f"{inner}    for j{i} in T.Parallel(128):",
+                  f"{inner}        B[(bx + k{i}) * 128 + j{i}] = s{i}[127 - j{i}]"]
+    shared = joined(count, lambda i: f"        s{i} = T.alloc_shared((128,), T.float32)")
+    return HEAD + kernel(shared + "\n" + "\n".join(lines))
+
+
 def gemms(count):
     """Matrix products in a row."""
     return HEAD + kernel(TILES + joined(count, lambda i: f"        T.copy(A[bx * 64, {32 * i}], As)\n"
@@ -126,4 +138,4 @@ def pipelines(count):
 
 #: Family and the smallest of its three sizes; the next are 2 and 4 times as large.
 FAMILIES = [(kernels, 25), (statements, 50), (maps, 20), (branches, 20), (chain, 50), (indices, 20), (copies, 20), (buffers, 10),
-            (live_buffers, 20), (unrolled, 20), (threads, 20), (loops, 10), (gemms, 10), (pipelines, 4)]
+            (live_buffers, 20), (unrolled, 20), (threads, 20), (loops, 10), (nested, 3), (gemms, 10), (pipelines, 4)]

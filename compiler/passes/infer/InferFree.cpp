@@ -284,7 +284,7 @@ std::optional<FreeChoice> freeChoice(const TileOp &op) {
   return choice;
 }
 
-double opCost(const TileOp &op, const InferenceGraph &graph) {
+double opCost(const TileOp &op, const InferenceGraph &graph, double limit) {
   if (!op.schedule || !op.scheduled)
     return 0;
   const Target &target = *graph.target;
@@ -293,8 +293,11 @@ double opCost(const TileOp &op, const InferenceGraph &graph) {
   double slots = 0;
   bool moves = op.stmt->kind == StmtKind::Copy || op.stmt->kind == StmtKind::Fill;
   slots += registers * warps * target.cost.instruction * (moves ? 0.25 : 2);
-  for (const MemoryUse &use : op.memories)
+  for (const MemoryUse &use : op.memories) {
     slots += memoryCost(op, use, graph);
+    if (slots * op.trips >= limit)
+      return slots * op.trips;
+  }
   for (const FragmentUse &use : op.fragments) {
     double words = registers * std::max(1.0, use.buffer->dtype.bits() / 32.0);
     double budget = target.limits.registersPerThread * 0.5;

@@ -3,6 +3,8 @@
 
 #include "passes/infer/InferGraph.h"
 
+#include <limits>
+
 namespace tlc::passes {
 
 /// Schedules worth trying for an op of which nothing is known; at least one, the best guess first.
@@ -30,8 +32,9 @@ struct FreeChoice {
 std::optional<FreeChoice> freeChoice(const TileOp &op);
 
 /// Slots per execution of the op times its trips, with the homes as they are in `graph`. Ops
-/// without a schedule cost nothing.
-double opCost(const TileOp &op, const InferenceGraph &graph);
+/// without a schedule cost nothing. Once `limit` is reached something from there on will do.
+double opCost(const TileOp &op, const InferenceGraph &graph,
+              double limit = std::numeric_limits<double>::infinity());
 
 /// Slots that global memory takes for (reg, thread) -> offset, `vector` elements an access.
 double globalSlots(const Target &target, const Layout &offset, Index vector, Index elementBytes,

@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -272,7 +273,8 @@ private:
     for (Layout &candidate : candidates) {
       if (!acceptable(root, candidate))
         continue;
-      Trial made = attempt(root, std::move(candidate), ops, open, best ? &best->cost : nullptr);
+      Trial made = attempt(root, std::move(candidate), ops, open,
+                           best ? best->cost : std::numeric_limits<double>::infinity());
       if (!best || made.cost < best->cost)
         best = std::move(made);
     }
@@ -288,8 +290,7 @@ private:
 
   /// What follows from the candidate among `ops`, and its cost over those that were `open`; the
   /// graph is as before afterwards. Counting stops where `limit` is reached.
-  Trial attempt(TileOp &root, Layout candidate, const Ops &ops, const Ops &open,
-                const double *limit) {
+  Trial attempt(TileOp &root, Layout candidate, const Ops &ops, const Ops &open, double limit) {
     Trial made;
     trial = &made;
     setSchedule(root, std::move(candidate), LayoutOrigin::Free);
@@ -298,8 +299,8 @@ private:
     common(ops);
     trial = nullptr;
     for (const TileOp *op : open) {
-      made.cost += opCost(*op, graph);
-      if (limit && made.cost >= *limit)
+      made.cost += opCost(*op, graph, limit - made.cost);
+      if (made.cost >= limit)
         break;
     }
     for (auto &[op, schedule] : made.schedules)

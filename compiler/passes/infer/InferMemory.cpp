@@ -255,13 +255,18 @@ std::optional<SharedJudge::Judgement> SharedJudge::judge(const Layout &memory, c
 
 Layout SharedJudge::derive(const Layout &store, const Layout &load, Index elementBytes,
                            const Sizes &shape, Vectors vectors) {
-  for (const Derived &known : derived)
-    if (known.elementBytes == elementBytes && known.vectors == vectors && known.shape == shape &&
-        known.store == store && known.load == load)
-      return known.memory;
-  Layout memory = deriveShared(store, load, elementBytes, machine, shape, vectors).memory;
-  derived.push_back({store, load, elementBytes, shape, vectors, memory});
-  return memory;
+  auto known = std::find_if(derived.begin(), derived.end(), [&](const Derived &d) {
+    return d.elementBytes == elementBytes && d.shape == shape && d.store == store && d.load == load;
+  });
+  if (known == derived.end()) {
+    auto search = std::make_unique<SharedSearch>(store, load, elementBytes, machine, shape);
+    derived.push_back({store, load, elementBytes, shape, std::move(search), {}});
+    known = std::prev(derived.end());
+  }
+  std::optional<Layout> &memory = known->memory[vectors == Vectors::InOrder];
+  if (!memory)
+    memory = known->search->find(vectors).memory;
+  return *memory;
 }
 
 void layoutMemories(InferenceGraph &graph, SharedJudge &judge, DiagnosticEngine &diagnostics) {

@@ -38,8 +38,8 @@ private:
     Layout store, load;
     Index elementBytes;
     Sizes shape;
-    Vectors vectors;
-    Layout memory;
+    std::unique_ptr<SharedSearch> search;
+    std::array<std::optional<Layout>, 2> memory; ///< by Vectors
   };
   SharedMemory machine;
   std::vector<Judged> judged;

@@ -4,8 +4,10 @@
 #include "analysis/Copies.h"
 #include "analysis/Effects.h"
 #include "ir/Walk.h"
+#include "layout/Shape.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tlc::passes {
 
@@ -23,19 +25,23 @@ class WarpPart {
 public:
   using Place = std::pair<Index, Index>;
 
-  WarpPart(const Layout &schedule, Index firstThread, Index warp)
+  /// `places` of all threads' registers: `tabulate(schedule)`.
+  WarpPart(const Layout &schedule, const std::vector<std::vector<Index>> &places, Index firstThread,
+           Index warp)
       : rows(schedule.outputs[0].size), columns(schedule.outputs[1].size),
         held(static_cast<std::size_t>(rows * columns)) {
-    Index registers = schedule.input("reg").size();
+    Index registers = schedule.input("reg").size(), threads = schedule.input("thread").size();
     bool regFirst = schedule.inputs.front().name == "reg";
     for (Index lane = 0; lane < warp; ++lane)
       for (Index reg = 0; reg < registers; ++reg) {
         Index thread = firstThread + lane;
-        Point at = regFirst ? schedule({reg, thread}) : schedule({thread, reg});
+        auto point =
+            static_cast<std::size_t>(regFirst ? thread * registers + reg : reg * threads + thread);
+        Place at{places[0][point], places[1][point]};
         if (lane == 0)
-          firstLane.emplace_back(at[0], at[1]);
-        if (inTile({at[0], at[1]}))
-          held[indexOf({at[0], at[1]})] = true;
+          firstLane.push_back(at);
+        if (inTile(at))
+          held[indexOf(at)] = true;
       }
   }
 
@@ -63,6 +69,21 @@ private:
   std::vector<bool> held;
 };
 
+/// What the first warp holds, if what every other one holds is that, moved.
+std::optional<Layout> ofFirstWarp(const Layout &schedule, Index warp) {
+  for (const OutputAxis &o : schedule.outputs)
+    for (const Term &t : o.terms)
+      for (DigitSet rest = t.digits; rest; rest &= rest - 1) {
+        int d = std::countr_zero(rest);
+        auto [axis, place] = schedule.place(d);
+        bool beyond = schedule.inputs[static_cast<std::size_t>(axis)].name == "thread" &&
+                      place * schedule.radix(d) > warp;
+        if (beyond && (t.flip || !std::has_single_bit(t.digits)))
+          return std::nullopt;
+      }
+  return sliceInput(schedule, "thread", 0, warp);
+}
+
 } // namespace
 
 std::optional<WarpBoxes> warpBoxes(const Layout &schedule, Index columns, Index warp) {
@@ -73,17 +94,21 @@ std::optional<WarpBoxes> warpBoxes(const Layout &schedule, Index columns, Index 
   WarpBoxes boxes;
   boxes.columns = columns;
   boxes.rows = 0;
-  for (Index thread = 0; thread < threads; thread += warp) {
-    WarpPart part(schedule, thread, warp);
-    WarpPart::Place first = part.firstLane.front();
+  // Where warps only stand elsewhere, each holds boxes like the first one's.
+  std::optional<Layout> first = ofFirstWarp(schedule, warp);
+  const Layout &looked = first ? *first : schedule;
+  const auto places = tabulate(looked);
+  for (Index thread = 0; thread < looked.input("thread").size(); thread += warp) {
+    WarpPart part(looked, places, thread, warp);
+    WarpPart::Place origin = part.firstLane.front();
     if (thread == 0)
-      boxes.rows = part.rowsFrom(first, columns);
+      boxes.rows = part.rowsFrom(origin, columns);
     if (boxes.rows == 0)
       return std::nullopt;
     std::vector<Index> corners;
     for (Index reg = 0; reg < registers; ++reg) {
       WarpPart::Place corner = part.firstLane[static_cast<std::size_t>(reg)];
-      if ((corner.first - first.first) % boxes.rows || (corner.second - first.second) % columns ||
+      if ((corner.first - origin.first) % boxes.rows || (corner.second - origin.second) % columns ||
           corner.first % boxes.rows || corner.second % columns)
         continue;
       if (part.rowsFrom(corner, columns) < boxes.rows)
@@ -94,6 +119,12 @@ std::optional<WarpBoxes> warpBoxes(const Layout &schedule, Index columns, Index 
     if (!all || (thread > 0 && corners != boxes.registers))
       return std::nullopt;
     boxes.registers = std::move(corners);
+  }
+  for (Index thread = warp; first && thread < threads; thread += warp) {
+    Point at =
+        schedule.inputs.front().name == "reg" ? schedule({0, thread}) : schedule({thread, 0});
+    if (at[0] % boxes.rows || at[1] % columns)
+      return std::nullopt;
   }
   return boxes;
 }

@@ -2,6 +2,8 @@
 
 #include "ir/Walk.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 
 namespace tlc::passes {
@@ -142,49 +144,50 @@ bool SyncAnalysis::contains(const Stmt &outer, const Stmt &inner) const {
   return false;
 }
 
-void SyncAnalysis::start() {
+/// Before a whole run with these points.
+void SyncAnalysis::start(const SyncPoints &given) {
+  points.clear();
+  pointsInside.clear();
+  checkpoints.clear();
+  for (auto &[stmt, point] : given) {
+    points.emplace(stmt, point);
+    countPoint(*stmt, 1);
+  }
+  for (std::size_t i = 0; i < launch.body.size(); ++i)
+    if (points.count(launch.body[i].get()) || hasPointInside(*launch.body[i]))
+      checkpoints[i] = State{false, {}};
   loops.clear();
   guards.clear();
   roles.clear();
-  missed = false;
   fences.clear();
-  pointsInside.clear();
-  for (auto &[stmt, point] : points)
-    countPoint(*stmt, 1);
+  missed = false;
 }
 
 void SyncAnalysis::complete(SyncPoints &result) {
   // One run finds what is missing given what it found so far; a barrier noted late in the run may
   // change what happened before it, so it is repeated until a run finds nothing.
   for (int round = 0; round < 8; ++round) {
-    points.clear();
-    for (auto &[stmt, point] : result)
-      points.emplace(stmt, point);
-    found = &result;
     std::size_t before = result.size();
     unplaceable.clear();
-    start();
-    State state;
-    visit(launch.body, state);
+    start(result);
+    found = &result;
+    settled = resume(0, {}) && !missed;
+    found = nullptr;
     if (result.size() == before)
       return;
   }
 }
 
 bool SyncAnalysis::sufficient(const SyncPoints &given) {
-  points.clear();
-  for (auto &[stmt, point] : given)
-    points.emplace(stmt, point);
-  found = nullptr;
-  start();
-  checkpoints.clear();
-  for (std::size_t i = 0; i < launch.body.size(); ++i)
-    if (points.count(launch.body[i].get()) || hasPointInside(*launch.body[i]))
-      checkpoints[i] = State{false, {}};
-  return resume(0, {});
+  if (!settled) {
+    start(given);
+    settled = resume(0, {});
+  }
+  return settled;
 }
 
 bool SyncAnalysis::superfluous(const Stmt &stmt) {
+  settled = false;
   std::size_t first = places.at(chain(stmt).front()).index;
   auto removed = points.extract(&stmt);
   countPoint(stmt, -1);
@@ -211,7 +214,7 @@ bool SyncAnalysis::resume(std::size_t first, State state) {
       passed.emplace_back(i, state);
     }
     step(*launch.body[i], state);
-    if (missed)
+    if (missed && !found)
       return false;
   }
   for (auto &[i, found] : passed)
@@ -326,53 +329,46 @@ void SyncAnalysis::visitRole(const RoleStmt &role, State &state) {
 }
 
 /// Union. Entries that differ in nothing but what is known about their index are merged.
-void SyncAnalysis::join(State &into, const State &from) const {
+void SyncAnalysis::join(State &into, const State &from) {
   if (!from.live)
     return;
   if (!into.live) {
     into = from;
     return;
   }
-  for (const Pending &entry : from.pending) {
-    bool merged = false;
-    std::size_t similar = 0;
-    Pending *last = nullptr;
-    for (Pending &other : into.pending) {
-      if (other.address.stmt != entry.address.stmt || other.address.use != entry.address.use ||
-          other.flight != entry.flight || other.age != entry.age || other.role != entry.role ||
-          other.fenced != entry.fenced || other.inWarp != entry.inWarp)
-        continue;
-      if (other.address.index == entry.address.index &&
-          other.address.version == entry.address.version && other.carriedBy == entry.carriedBy) {
-        other.address.elements = hull(other.address.elements, entry.address.elements);
-        if (other.warps.size() != entry.warps.size())
-          other.warps.clear();
-        for (std::size_t i = 0; i < other.warps.size(); ++i)
-          for (const Interval &more : entry.warps[i])
-            if (std::find(other.warps[i].begin(), other.warps[i].end(), more) ==
-                other.warps[i].end())
-              other.warps[i].push_back(more);
-        // Both ways lead here, so only conditions of both are known.
-        std::erase_if(other.guards, [&](Expr guard) {
-          return std::find(entry.guards.begin(), entry.guards.end(), guard) == entry.guards.end();
-        });
-        merged = true;
-        break;
-      }
-      ++similar;
-      last = &other;
-    }
-    if (merged)
+  for (const Pending &entry : from.pending)
+    add(into, entry);
+}
+
+void SyncAnalysis::add(State &into, const Pending &entry) {
+  std::size_t similar = 0;
+  Pending *last = nullptr;
+  for (Pending &other : into.pending) {
+    if (other.address.stmt != entry.address.stmt || other.address.use != entry.address.use ||
+        other.flight != entry.flight || other.age != entry.age || other.role != entry.role ||
+        other.fenced != entry.fenced || other.inWarp != entry.inWarp)
       continue;
-    if (similar >= static_cast<std::size_t>(maxShifts) && last) { // too many: anything
-      last->address.index = last->address.version = {};
-      last->address.elements = hull(last->address.elements, entry.address.elements);
-      last->guards.clear();
-      last->warps.clear();
-      continue;
+    if (other.address.index == entry.address.index &&
+        other.address.version == entry.address.version && other.carriedBy == entry.carriedBy) {
+      other.address.elements = hull(other.address.elements, entry.address.elements);
+      other.warps = threads.either(other.warps, entry.warps);
+      // Both ways lead here, so only conditions of both are known.
+      llvm::erase_if(other.guards, [&](Expr guard) {
+        return std::find(entry.guards.begin(), entry.guards.end(), guard) == entry.guards.end();
+      });
+      return;
     }
-    into.pending.push_back(entry);
+    ++similar;
+    last = &other;
   }
+  if (similar >= static_cast<std::size_t>(maxShifts)) { // too many: anything
+    last->address.index = last->address.version = {};
+    last->address.elements = hull(last->address.elements, entry.address.elements);
+    last->guards.clear();
+    last->warps = nullptr;
+    return;
+  }
+  into.pending.push_back(entry);
 }
 
 void SyncAnalysis::waitFor(AsyncKind kind, std::int64_t open, const Stmt &stmt, State &state) {

@@ -10,6 +10,8 @@
 #include "analysis/Uniformity.h"
 #include "ir/Function.h"
 
+#include <llvm/ADT/SmallVector.h>
+
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -46,7 +48,8 @@ public:
 
   /// Adds to `points` until nothing is missing.
   void complete(SyncPoints &points);
-  /// Whether nothing is missing with these.
+  /// Whether nothing is missing with these. Costs nothing if the last run was the one that found
+  /// so.
   bool sufficient(const SyncPoints &points);
   /// After `sufficient` said yes: whether nothing is missing without the barrier in front of `stmt`
   /// either. If so, it is left out from now on. Takes time for the statements between this barrier
@@ -74,12 +77,11 @@ private:
     Flight flight = Flight::Done;
     bool fenced = false; ///< a write that reads by descriptor may see, once it is ordered
     bool inWarp = false; ///< ordered for the warp that made it
-    /// The elements of each warp; empty: not known.
-    std::vector<std::vector<analysis::Interval>> warps;
-    int age = 0;    ///< Committed: commits since
+    const analysis::WarpElements *warps = nullptr; ///< null: not known
+    int age = 0;                                   ///< Committed: commits since
     int shifts = 0; ///< back-edges of its loop that it has crossed since it was known exactly
-    std::vector<ir::Expr>
-        guards; ///< conditions under which it happened, in terms of loop variables
+    /// Conditions under which it happened, in terms of loop variables.
+    llvm::SmallVector<ir::Expr, 6> guards;
     const ir::RoleStmt *role = nullptr;
     bool operator==(const Pending &) const = default;
   };
@@ -96,6 +98,10 @@ private:
     bool jumps = false;        ///< break, continue, exit
     bool async = false;        ///< waits and commits
   };
+  /// How expressions of one iteration read in the next; null: they cannot be followed.
+  struct Shifted {
+    std::unordered_map<const ir::ExprNode *, ir::Expr> followed, forgotten;
+  };
   struct LoopFrame {
     const ir::Stmt *loop = nullptr;
     std::vector<State> breaks, continues;
@@ -104,7 +110,7 @@ private:
   Summary index(ir::Block &block, const ir::Stmt *parent);
   bool hasPointInside(const ir::Stmt &stmt) const;
   const std::vector<analysis::Address> &addresses(const ir::Stmt &stmt);
-  void start();
+  void start(const SyncPoints &points);
   void countPoint(const ir::Stmt &stmt, int more);
   bool resume(std::size_t first, State state);
   void step(const ir::Stmt &stmt, State &state);
@@ -118,20 +124,21 @@ private:
   void visitRole(const ir::RoleStmt &role, State &state);
   State runBody(const ir::ForStmt &loop, State state, ir::Expr exactly);
   void shift(const ir::ForStmt &loop, State &state);
-  bool settles(State &head, const State &after, int number) const;
+  ir::Expr shifted(const ir::ForStmt &loop, ir::Expr e, bool follow);
+  bool settles(State &head, const State &after, int number);
   State leave(const ir::Stmt &loop, ir::Expr var, State exits);
   void forget(const ir::Stmt &loop, ir::Expr var, State &state);
   void visitAccesses(const ir::Stmt &stmt, State &state);
   void visitSync(const ir::Stmt &stmt, State &state);
   void handOver(const ir::Stmt &stmt, State &state);
   bool conflicts(const Pending &pending, const analysis::Address &address);
-  bool onlyOwnWarp(const Pending &pending, const analysis::Address &address);
   bool mayMeet(const Pending &pending, const analysis::Address &address);
   const ir::Stmt *missing(const Pending &pending, const ir::Stmt &stmt);
   void applyPoint(const SyncPoint &point, const ir::Stmt &stmt, State &state);
   void waitFor(ir::AsyncKind kind, std::int64_t open, const ir::Stmt &stmt, State &state);
   void order(const ir::RoleStmt *role, const ir::Stmt &stmt, State &state);
-  void join(State &into, const State &from) const;
+  void join(State &into, const State &from);
+  void add(State &into, const Pending &entry);
   bool contains(const ir::Stmt &outer, const ir::Stmt &inner) const;
   std::vector<const ir::Stmt *> chain(const ir::Stmt &stmt) const;
 
@@ -141,6 +148,7 @@ private:
   analysis::ThreadAddresses threads;
   std::unordered_map<const ir::Stmt *, Place> places;
   std::unordered_map<const ir::Stmt *, analysis::ExprSet> definitions; ///< inside each loop
+  std::unordered_map<const ir::Stmt *, Shifted> shifts;                ///< of each loop
   std::unordered_set<const ir::Buffer *> watchedGlobals; ///< read and written in the launch
   std::unordered_set<const ir::Buffer *> described;      ///< read by descriptor
   std::unordered_map<const ir::Stmt *, Summary> summaries;
@@ -155,6 +163,7 @@ private:
   std::map<std::size_t, State> checkpoints;
   SyncPoints *found = nullptr; ///< null: only say whether something is missing
   bool missed = false;
+  bool settled = false; ///< the last run was a whole one, with these points, and missed none
   std::vector<LoopFrame> loops;
   std::vector<ir::Expr> guards;
   std::vector<const ir::RoleStmt *> roles;

@@ -9,7 +9,6 @@ namespace tlc::passes {
 
 using namespace ir;
 using analysis::Address;
-using analysis::Interval;
 
 namespace {
 
@@ -73,14 +72,12 @@ void SyncAnalysis::visitAccesses(const Stmt &stmt, State &state) {
     Pending entry;
     entry.origin = &stmt;
     entry.flight = address.async ? Flight::Open : Flight::Done;
-    entry.guards = guards;
+    entry.guards.assign(guards.begin(), guards.end());
     entry.role = roles.empty() ? nullptr : roles.back();
     entry.address = address;
     if (warpBarriers && address.async != AsyncKind::CpAsync) // whole tiles, not a warp's affair
       entry.warps = threads.byWarps(address, ranges);
-    State one{true, {}};
-    one.pending.push_back(std::move(entry));
-    join(state, one);
+    add(state, entry);
   }
 }
 
@@ -109,7 +106,8 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
   if (pending.flight != Flight::Done)
     return true;
   return !threads.onlyOwn(pending.address, address, ranges) &&
-         !(pending.inWarp && onlyOwnWarp(pending, address));
+         !(pending.inWarp && pending.address.buffer == address.buffer &&
+           threads.onlyOwnWarp(threads.byWarps(address, ranges), pending.warps));
 }
 
 /// As analysis::mayMeet. Where a minimum or maximum chooses one of the versions, each side that it
@@ -143,21 +141,6 @@ bool SyncAnalysis::mayMeet(const Pending &pending, const Address &address) {
       return true;
   }
   return false;
-}
-
-/// Whether the two touch common elements only when threads of one warp make both.
-bool SyncAnalysis::onlyOwnWarp(const Pending &pending, const Address &address) {
-  std::vector<std::vector<Interval>> warps = threads.byWarps(address, ranges);
-  if (pending.address.buffer != address.buffer || warps.empty() ||
-      warps.size() != pending.warps.size())
-    return false;
-  for (std::size_t i = 0; i < warps.size(); ++i)
-    for (std::size_t j = 0; j < warps.size(); ++j)
-      for (const Interval &mine : warps[i])
-        for (const Interval &other : pending.warps[j])
-          if (i != j && !intersect(mine, other).empty())
-            return false;
-  return true;
 }
 
 /// Finds the place of the barrier between a pending access and `stmt`: in the innermost block that

@@ -2,6 +2,8 @@
 // state settles.
 #include "passes/sync/SyncAnalysis.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 
 namespace tlc::passes {
@@ -37,12 +39,23 @@ SyncAnalysis::State SyncAnalysis::runBody(const ForStmt &loop, State state, Expr
   return state;
 }
 
+/// An expression of an iteration, seen from the next one; null if it cannot be followed there.
+Expr SyncAnalysis::shifted(const ForStmt &loop, Expr e, bool follow) {
+  if (!e)
+    return e;
+  Shifted &known = shifts[&loop];
+  auto [entry, isNew] = (follow ? known.followed : known.forgotten).try_emplace(e.get());
+  if (!isNew)
+    return entry->second;
+  // What is bound in the loop has another value in another iteration.
+  if (usesAny(e, definitions.at(&loop)) || (!follow && uses(e, loop.var)))
+    return {};
+  Expr step = loop.step ? loop.step : function.context->integer(loop.var.dtype(), 1);
+  return entry->second = substitute(e, {{loop.var, loop.var - step}});
+}
+
 /// The state at the end of an iteration, seen from the start of the next one.
 void SyncAnalysis::shift(const ForStmt &loop, State &state) {
-  Context &context = *function.context;
-  Expr step = loop.step ? loop.step : context.integer(loop.var.dtype(), 1);
-  Substitution previous{{loop.var, loop.var - step}};
-  const analysis::ExprSet &inside = definitions.at(&loop);
   for (Pending &entry : state.pending) {
     bool ours = contains(loop, *entry.address.stmt);
     if (ours) {
@@ -50,20 +63,11 @@ void SyncAnalysis::shift(const ForStmt &loop, State &state) {
       ++entry.shifts;
     }
     bool follow = entry.shifts < (entry.flight == Flight::Done ? 2 : maxShifts);
-    auto moved = [&](Expr &e) {
-      if (!e)
-        return;
-      // What is bound in the loop has another value in another iteration.
-      if (usesAny(e, inside) || (!follow && uses(e, loop.var)))
-        e = {};
-      else
-        e = substitute(e, previous);
-    };
-    moved(entry.address.index);
-    moved(entry.address.version);
+    entry.address.index = shifted(loop, entry.address.index, follow);
+    entry.address.version = shifted(loop, entry.address.version, follow);
     for (Expr &guard : entry.guards)
-      moved(guard);
-    std::erase_if(entry.guards, [](Expr guard) { return !guard; });
+      guard = shifted(loop, guard, follow);
+    llvm::erase_if(entry.guards, [](Expr guard) { return !guard; });
   }
 }
 
@@ -76,7 +80,7 @@ void SyncAnalysis::forget(const Stmt &loop, Expr var, State &state) {
       entry.address.index = {};
     if (gone(entry.address.version))
       entry.address.version = {};
-    std::erase_if(entry.guards, gone);
+    llvm::erase_if(entry.guards, gone);
     if (entry.carriedBy == &loop)
       entry.carriedBy = nullptr;
     entry.shifts = 0;
@@ -85,7 +89,7 @@ void SyncAnalysis::forget(const Stmt &loop, Expr var, State &state) {
 
 /// Joins what round `number` leaves to the state at the loop's head. Whether more rounds would add
 /// nothing; if there is no end of it, the last round meets entries that stand for anything.
-bool SyncAnalysis::settles(State &head, const State &after, int number) const {
+bool SyncAnalysis::settles(State &head, const State &after, int number) {
   std::size_t before = head.pending.size();
   join(head, after);
   if (number + 2 == maxRounds)
@@ -197,7 +201,7 @@ void SyncAnalysis::visitWhile(const WhileStmt &loop, State &state) {
         entry.address.index = {};
       if (entry.address.version && usesAny(entry.address.version, inside))
         entry.address.version = {};
-      std::erase_if(entry.guards, [&](Expr guard) { return usesAny(guard, inside); });
+      llvm::erase_if(entry.guards, [&](Expr guard) { return usesAny(guard, inside); });
     }
     if (settles(head, moved, round))
       break;

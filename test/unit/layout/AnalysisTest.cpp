@@ -8,6 +8,27 @@
 
 namespace tlc::test {
 
+TEST_CASE("tables of values") {
+  for (int i = 0; i < 300; ++i) {
+    Layout l = randomLayout({"a", "b"}, {"x", "y"}, {coin(), coin(), coin(30), coin(30), 256});
+    for (OutputAxis &o : l.outputs) {
+      Index base = coin() ? pick(1, 3) : 0;
+      o.base += base;
+      o.size += base;
+      for (Term &t : o.terms)
+        t.flip = l.radix(std::countr_zero(t.digits)) == 2 && coin(20);
+    }
+    const auto table = tabulate(l);
+    REQUIRE(table.size() == 2);
+    std::size_t at = 0;
+    all(l, [&](const Point &, const Point &v) {
+      EXPECT(table[0].at(at) == v[0] && table[1].at(at) == v[1]);
+      ++at;
+    });
+    EXPECT(table[0].size() == at);
+  }
+}
+
 TEST_CASE("access analysis") {
   for (int i = 0; i < 300; ++i) {
     Layout l = randomLayout({"reg", "thread"}, {"offset"}, {coin(), true, coin(30), coin(30), 256});
