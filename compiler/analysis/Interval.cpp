@@ -20,15 +20,19 @@ bool infinite(std::int64_t x) { return x == minf || x == inf; }
 std::int64_t addBound(std::int64_t a, std::int64_t b) {
   if (infinite(a))
     return a;
-  return infinite(b) ? b : saturate(Wide(a) + b);
+  if (infinite(b))
+    return b;
+  std::int64_t sum = 0;
+  return !__builtin_add_overflow(a, b, &sum) ? sum : a < 0 ? minf : inf;
 }
 
 std::int64_t multiply(std::int64_t a, std::int64_t b) {
   if (a == 0 || b == 0)
     return 0;
-  if (infinite(a) || infinite(b))
+  std::int64_t product = 0;
+  if (infinite(a) || infinite(b) || __builtin_mul_overflow(a, b, &product))
     return (a < 0) == (b < 0) ? inf : minf;
-  return saturate(Wide(a) * b);
+  return product;
 }
 
 std::int64_t quotient(std::int64_t a, std::int64_t b, bool floor) {
@@ -75,6 +79,10 @@ Interval operator+(Interval a, Interval b) { return {addBound(a.lo, b.lo), addBo
 Interval operator-(Interval a, Interval b) { return a + -b; }
 
 Interval operator*(Interval a, Interval b) {
+  if (a.isPoint()) {
+    std::int64_t x = multiply(a.lo, b.lo), y = multiply(a.lo, b.hi);
+    return {std::min(x, y), std::max(x, y)};
+  }
   std::array<std::int64_t, 4> products = {multiply(a.lo, b.lo), multiply(a.lo, b.hi),
                                           multiply(a.hi, b.lo), multiply(a.hi, b.hi)};
   auto [lo, hi] = std::minmax_element(products.begin(), products.end());

@@ -16,15 +16,32 @@ bool lessMonomial(const Monomial &a, const Monomial &b) {
 
 } // namespace
 
-Poly Poly::atom(Expr e) {
-  Poly result;
-  result.terms.emplace_back(Monomial{e}, 1);
+bool Monomial::contains(Expr atom) const { return std::find(begin(), end(), atom) != end(); }
+
+bool Monomial::remove(Expr atom) {
+  auto last = factors.begin() + count, found = std::find(factors.begin(), last, atom);
+  if (found == last)
+    return false;
+  std::copy(found + 1, last, found);
+  --count;
+  return true;
+}
+
+std::optional<Monomial> Monomial::product(const Monomial &a, const Monomial &b) {
+  if (a.count + b.count > mostFactors)
+    return std::nullopt;
+  Monomial result;
+  result.count = a.count + b.count;
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), result.factors.begin(),
+             [](Expr x, Expr y) { return x->id < y->id; });
   return result;
 }
 
-Poly Poly::product(Monomial factors) {
+Poly Poly::atom(Expr e) { return product(Monomial(e)); }
+
+Poly Poly::product(const Monomial &factors) {
   Poly result;
-  result.terms.emplace_back(std::move(factors), 1);
+  result.terms.emplace_back(factors, 1);
   return result;
 }
 
@@ -50,9 +67,8 @@ Poly Poly::dividedTerms(std::int64_t d) const {
 }
 
 bool Poly::uses(Expr atom) const {
-  return std::any_of(terms.begin(), terms.end(), [&](const auto &term) {
-    return std::find(term.first.begin(), term.first.end(), atom) != term.first.end();
-  });
+  return std::any_of(terms.begin(), terms.end(),
+                     [&](const auto &term) { return term.first.contains(atom); });
 }
 
 llvm::SmallVector<Expr, 8> Poly::atoms() const {
@@ -70,7 +86,7 @@ Poly Poly::replaced(Expr atom, const Poly &by) const {
   Poly result = constant; // with the terms that stay
   Poly changed;
   for (const auto &[monomial, coefficient] : terms) {
-    if (std::find(monomial.begin(), monomial.end(), atom) == monomial.end()) {
+    if (!monomial.contains(atom)) {
       result.terms.emplace_back(monomial, coefficient);
       continue;
     }
@@ -119,7 +135,7 @@ Poly combine(std::int64_t factorA, const Poly &a, std::int64_t factorB, const Po
     j += !onlyA;
   }
   if (!valid)
-    return Poly::invalid();
+    result = Poly::invalid();
   return result;
 }
 
@@ -135,18 +151,15 @@ Poly operator*(const Poly &a, const Poly &b) {
   for (const auto &[monomial, coefficient] : a.terms) {
     Poly row;
     for (const auto &[other, factor] : b.terms) {
-      Monomial product;
-      std::merge(monomial.begin(), monomial.end(), other.begin(), other.end(),
-                 std::back_inserter(product), [](Expr x, Expr y) { return x->id < y->id; });
-      row.terms.emplace_back(std::move(product), factor);
+      std::optional<Monomial> product = Monomial::product(monomial, other);
+      if (!product)
+        return Poly::invalid();
+      row.terms.emplace_back(*product, factor);
     }
     std::sort(row.terms.begin(), row.terms.end(),
               [](const auto &x, const auto &y) { return lessMonomial(x.first, y.first); });
-    if (b.constant != 0) {
-      Poly own;
-      own.terms.emplace_back(monomial, b.constant);
-      row = row + own;
-    }
+    if (b.constant != 0)
+      row = combine(1, row, b.constant, Poly::product(monomial));
     result = combine(1, result, coefficient, row);
   }
   return result;

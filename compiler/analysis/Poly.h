@@ -5,16 +5,44 @@
 
 #include <llvm/ADT/SmallVector.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace tlc::analysis {
 
-/// Atoms in order of id, with repetition.
-using Monomial = llvm::SmallVector<ir::Expr, 2>;
+/// A product of atoms, in order of id, with repetition. Lies in place and is copied like a number:
+/// proofs make millions.
+class Monomial {
+public:
+  static constexpr std::size_t mostFactors = 6;
 
-/// constant + sum of coefficient * monomial. A coefficient that leaves 64 bits makes the polynomial
-/// invalid, and so everything computed from it: "not known".
+  Monomial() = default;
+  explicit Monomial(ir::Expr atom) : factors{atom}, count(1) {}
+  /// None if there are too many factors.
+  static std::optional<Monomial> product(const Monomial &a, const Monomial &b);
+
+  const ir::Expr *begin() const { return factors.data(); }
+  const ir::Expr *end() const { return factors.data() + count; }
+  std::size_t size() const { return count; }
+  bool empty() const { return count == 0; }
+  ir::Expr front() const { return factors.front(); }
+  bool contains(ir::Expr atom) const;
+  /// Takes one `atom` away; false if there is none.
+  bool remove(ir::Expr atom);
+  bool operator==(const Monomial &other) const {
+    return std::equal(begin(), end(), other.begin(), other.end());
+  }
+
+private:
+  std::array<ir::Expr, mostFactors> factors;
+  std::uint32_t count = 0;
+};
+
+/// constant + sum of coefficient * monomial. A coefficient that leaves 64 bits, or a product of too
+/// many atoms, makes the polynomial invalid, and so everything computed from it: "not known".
 class Poly {
 public:
   bool valid = true;
@@ -25,7 +53,7 @@ public:
   Poly() = default;
   Poly(std::int64_t constant) : constant(constant) {}
   static Poly atom(ir::Expr e);
-  static Poly product(Monomial factors);
+  static Poly product(const Monomial &factors);
   static Poly invalid();
 
   bool isConstant() const { return valid && terms.empty(); }

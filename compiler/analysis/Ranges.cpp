@@ -370,11 +370,13 @@ void Ranges::assumeComparison(BinaryOp op, Expr a, Expr b) {
 }
 
 Interval Ranges::interval(Expr e) const {
-  bool wide = e.dtype().isUInt() && e.dtype().bits() == 64;
-  if (auto value = e.constant(); value && !(wide && *value < 0))
-    return Interval::point(*value);
+  if (e.isInt() && e->integer >= 0)
+    return Interval::point(e->integer);
   if (const Interval *known = intervalMemo.find(e.get(), values))
     return *known;
+  bool wide = e.dtype().isUInt() && e.dtype().bits() == 64;
+  if (e.isInt() && !wide)
+    return Interval::point(e->integer);
   Interval result = computeInterval(e);
   if (!e.isVar())
     if (auto known = intervals.find(e.get()); known != intervals.end())

@@ -82,6 +82,8 @@ public:
   bool nonNegative(const Poly &p) const;
   Interval interval(const Poly &p) const;
   Congruence congruence(const Poly &p) const;
+  /// Equal numbers: all that is known is equal.
+  States::Id known() const { return states.current(); }
   /// Equal numbers: intervals, congruences and polynomials are equal, as far as they were asked
   /// for.
   States::Id valuesKnown() const { return values; }
@@ -110,6 +112,7 @@ private:
   Poly binaryPoly(ir::Expr e) const;
   Poly quotientPoly(ir::Expr e, const Poly &dividend, std::int64_t divisor) const;
   bool exact(ir::Expr e) const;
+  bool boundedBelow(const Poly &p) const;
   bool computeRefutes(ir::Expr condition) const;
   void valuesChanged();
 

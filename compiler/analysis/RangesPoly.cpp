@@ -207,6 +207,23 @@ Interval Ranges::interval(const Poly &p) const {
   return sum;
 }
 
+/// Whether intervals alone say that p >= 0: interval(p).lo >= 0, but done with the first term that
+/// has no bound.
+bool Ranges::boundedBelow(const Poly &p) const {
+  if (!p.valid)
+    return false;
+  Interval sum = Interval::point(p.constant);
+  for (const auto &[monomial, coefficient] : p.terms) {
+    Interval product = Interval::point(coefficient);
+    for (Expr atom : monomial)
+      product = product * interval(atom);
+    if (product.lo == Interval::minusInfinity)
+      return false;
+    sum = sum + Interval::point(product.lo);
+  }
+  return sum.lo >= 0;
+}
+
 Congruence Ranges::congruence(const Poly &p) const {
   if (!p.valid)
     return {};

@@ -29,7 +29,7 @@ public:
       budget -= depth > 0;
       return false;
     }
-    if (ranges.interval(goal).lo >= 0)
+    if (ranges.boundedBelow(goal))
       return true;
     if (depth == 0 || --budget < 0)
       return false;
@@ -52,13 +52,7 @@ private:
     if (whole.size() == 1)
       return part == whole;
     rest = whole;
-    for (Expr factor : part) {
-      auto found = std::find(rest.begin(), rest.end(), factor);
-      if (found == rest.end())
-        return false;
-      rest.erase(found);
-    }
-    return true;
+    return std::all_of(part.begin(), part.end(), [&](Expr factor) { return rest.remove(factor); });
   }
 
   /// Whether intervals say that the product is >= 0, or else <= 0.
@@ -80,20 +74,19 @@ private:
       return true;
     const std::vector<Poly> &known = factsOn(atom);
     for (const auto &[monomial, coefficient] : goal.terms) {
-      if (std::find(monomial.begin(), monomial.end(), atom) == monomial.end())
+      if (!monomial.contains(atom))
         continue;
       for (const Poly &fact : known)
         for (const auto &[part, weight] : fact.terms) {
           Monomial rest;
-          if (std::find(part.begin(), part.end(), atom) == part.end() ||
-              !divides(part, monomial, rest))
+          if (!part.contains(atom) || !divides(part, monomial, rest))
             continue;
           // goal - (coefficient / weight) * cofactor * fact, times |weight|; cofactor is `rest`.
           bool positive = (coefficient < 0) == (weight < 0);
           if (rest.empty() ? !positive : !hasSign(rest, positive))
             continue;
           // What an interval says too is taken into account where intervals decide.
-          if (rest.empty() && fact.terms.size() == 1 && ranges.interval(fact).lo >= 0)
+          if (rest.empty() && fact.terms.size() == 1 && ranges.boundedBelow(fact))
             continue;
           if (isOnPath(fact))
             continue;
@@ -180,7 +173,7 @@ private:
 };
 
 bool Ranges::nonNegative(const Poly &p) const {
-  if (contradiction || interval(p).lo >= 0)
+  if (contradiction || boundedBelow(p))
     return true;
   if (!p.valid)
     return false;

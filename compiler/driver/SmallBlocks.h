@@ -10,8 +10,8 @@
 
 namespace tlc {
 
-/// Small blocks that this thread makes from now on are taken from lists by size. For one thread at a
-/// time: the one that compiles.
+/// Small blocks that this thread makes from now on are taken from lists by size. For one thread at
+/// a time: the one that compiles.
 void serveSmallBlocksHere();
 
 } // namespace tlc

@@ -188,9 +188,9 @@ std::optional<Layout> compose(const Layout &outer, const Layout &inner) {
     if (axis.radices.empty() && (middle.base || !middle.terms.empty()))
       return std::nullopt;
   }
-  Layout out{f.inputs, {}};
-  for (const OutputAxis &o : g.outputs) {
-    OutputAxis result{o.name, o.size, o.base, {}};
+  Layout out{std::move(f.inputs), {}};
+  for (OutputAxis &o : g.outputs) {
+    OutputAxis result{std::move(o.name), o.size, o.base, {}};
     for (const Term &t : o.terms) {
       if (isDigit(t) && !t.flip) {
         const Part &part = parts[std::countr_zero(t.digits)];

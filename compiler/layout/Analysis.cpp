@@ -65,11 +65,26 @@ public:
   /// Calls `f(byte addresses of the lanes that take part, number of instructions)` for each kind.
   template <typename F> void forEachKind(F &&f) const {
     llvm::SmallVector<Index, 64> bytes;
+    llvm::SmallVector<std::pair<DigitSet, Index>, 64> ofLanes; // parities of terms, and the rest
+    Index warp = -1;                                           // that these are of
     for (const Kind &kind : kinds) {
+      if (std::exchange(warp, kind.first) != kind.first) {
+        ofLanes.clear();
+        for (Index lane : lanes)
+          if (kind.first + lane < static_cast<Index>(threads.size())) {
+            const Coordinate &thread = threads[static_cast<std::size_t>(kind.first + lane)];
+            ofLanes.emplace_back(parities(thread.ones), thread.odd);
+          }
+      }
+      const Coordinate &reg = registers[static_cast<std::size_t>(kind.reg)];
+      DigitSet ofRegister = parities(reg.ones) ^ flips;
       bytes.clear();
-      for (Index lane : lanes)
-        if (kind.first + lane < static_cast<Index>(threads.size()))
-          bytes.push_back(offset(kind.reg, kind.first + lane) * elementBytes);
+      for (auto [ofLane, odd] : ofLanes) {
+        Index sum = access.outputs[0].base + reg.odd + odd;
+        for (DigitSet on = ofRegister ^ ofLane; on; on &= on - 1)
+          sum += bits[static_cast<std::size_t>(std::countr_zero(on))].weight;
+        bytes.push_back(sum * elementBytes);
+      }
       f(std::as_const(bytes), kind.count);
     }
   }
@@ -117,19 +132,20 @@ private:
     return t.weight * (parity(ones & t.digits) ^ t.flip);
   }
 
-  Index offset(Index reg, Index thread) const {
-    const Coordinate &r = registers[static_cast<std::size_t>(reg)],
-                     &t = threads[static_cast<std::size_t>(thread)];
-    Index sum = access.outputs[0].base + r.odd + t.odd;
-    for (const Term &term : bits)
-      sum += valueOf(term, r.ones | t.ones);
-    return sum;
+  /// Bit i: of term i of `bits`, from these digits alone.
+  DigitSet parities(DigitSet ones) const {
+    DigitSet all = 0;
+    for (std::size_t i = 0; i < bits.size(); ++i)
+      all |= DigitSet{parity(ones & bits[i].digits)} << i;
+    return all;
   }
 
   void sortTerms() {
     for (const Term &t : access.outputs[0].terms)
-      if (!isDigit(t) || access.radix(std::countr_zero(t.digits)) == 2)
+      if (!isDigit(t) || access.radix(std::countr_zero(t.digits)) == 2) {
+        flips |= DigitSet{t.flip} << bits.size();
         bits.push_back(t);
+      }
     // Bits of the thread number below the size of a warp, which must be what its digits make up.
     Index warp = static_cast<Index>(lanes.size()), place = 1;
     int axis = inputIndex(access, "thread"), d = std::countr_zero(digitsOf(access, axis));
@@ -173,25 +189,47 @@ private:
        : !(t.digits & ~ofRegisters) ? regTerms
                                     : both)
           .push_back(t);
-    llvm::SmallVector<Share, 64> shares;
-    for (const Coordinate &r : registers)
-      shares.push_back(separable ? shareOf(r, regTerms) : Share());
+    const llvm::SmallVector<Alike, 64> alike = registersAlike(regTerms, both.empty() ? granule : 0);
     Index count = static_cast<Index>(threads.size()), warp = static_cast<Index>(lanes.size());
     for (Index first = 0; first < count; first += warp) {
       const Coordinate &start = threads[static_cast<std::size_t>(first)];
       Share of = separable ? shareOf(start, threadTerms) : Share();
-      for (std::size_t r = 0; r < registers.size(); ++r) {
-        Kind kind{0, 0, std::min(warp, count - first), static_cast<Index>(r), first, 1};
+      for (const Alike &regs : alike) {
+        Kind kind{0, 0, std::min(warp, count - first), regs.first, first, regs.count};
         if (separable) {
-          Index base = access.outputs[0].base + shares[r].sum + of.sum;
+          Index base = access.outputs[0].base + regs.share.sum + of.sum;
           for (const Term &t : both)
-            base += valueOf(t, registers[r].ones | start.ones);
-          kind.parities = shares[r].parities ^ of.parities;
+            base += valueOf(t, registers[static_cast<std::size_t>(regs.first)].ones | start.ones);
+          kind.parities = regs.share.parities ^ of.parities;
           kind.remainder = base * elementBytes % granule;
         }
         add(kind);
       }
     }
+  }
+
+  /// Registers that make instructions of one kind with whatever thread.
+  struct Alike {
+    Share share;
+    Index first, count;
+  };
+
+  /// With granule 0 each register by itself.
+  llvm::SmallVector<Alike, 64> registersAlike(const llvm::SmallVectorImpl<Term> &own,
+                                              Index granule) const {
+    llvm::SmallVector<Alike, 64> all;
+    for (std::size_t r = 0; r < registers.size(); ++r) {
+      Share share = separable ? shareOf(registers[r], own) : Share();
+      auto same = std::find_if(all.begin(), all.end(), [&](const Alike &a) {
+        return separable && granule && a.share.parities == share.parities &&
+               (a.share.sum - share.sum) * elementBytes % granule == 0;
+      });
+      if (same != all.end())
+        ++same->count;
+      else
+        all.push_back({share, static_cast<Index>(r), 1});
+    }
+    return all;
   }
 
   void add(const Kind &kind) {
@@ -200,7 +238,7 @@ private:
              known.active == kind.active;
     });
     if (separable && same != kinds.end())
-      ++same->count;
+      same->count += kind.count;
     else
       kinds.push_back(kind);
   }
@@ -210,6 +248,7 @@ private:
   const std::vector<Index> &lanes;
   std::vector<Coordinate> registers, threads;
   llvm::SmallVector<Term, 16> bits, common, mixed; ///< on bits: all, without and partly of the lane
+  DigitSet flips = 0;                              ///< bit i: of term i of `bits`
   bool separable = false;
   llvm::SmallVector<Kind, 16> kinds;
 };
@@ -224,7 +263,7 @@ public:
   explicit Banks(Index banks) : banks(banks), newest(static_cast<std::size_t>(banks), none) {}
 
   void add(Index word) {
-    std::size_t bank = static_cast<std::size_t>(word % banks);
+    std::size_t bank = bankOf(word);
     Index load = 1;
     for (int i = newest[bank]; i != none; i = words[static_cast<std::size_t>(i)].older, ++load)
       if (words[static_cast<std::size_t>(i)].word == word)
@@ -238,12 +277,17 @@ public:
 
   void clear() {
     for (const Entry &e : words)
-      newest[static_cast<std::size_t>(e.word % banks)] = none;
+      newest[bankOf(e.word)] = none;
     words.clear();
     worst = 1;
   }
 
 private:
+  std::size_t bankOf(Index word) const {
+    bool mask = (banks & (banks - 1)) == 0; // on every machine so far, and much cheaper
+    return static_cast<std::size_t>(mask ? word & (banks - 1) : word % banks);
+  }
+
   static constexpr int none = -1;
   struct Entry {
     Index word;
@@ -306,6 +350,7 @@ AccessCost bankConflicts(const Layout &access, Index vector, Index elementBytes,
     lanes.push_back(lane);
   }
   Index bytes = vector * elementBytes;
+  Index words = (bytes + memory.bankBytes - 1) / memory.bankBytes;
   Index together = memory.banks * memory.bankBytes / std::max(bytes, memory.bankBytes);
   std::size_t phase = static_cast<std::size_t>(std::clamp(together, Index{1}, memory.warp()));
   AccessCost cost;
@@ -316,8 +361,9 @@ AccessCost bankConflicts(const Layout &access, Index vector, Index elementBytes,
         for (std::size_t i = 0; i < addresses.size(); i += phase) {
           banks.clear();
           for (std::size_t j = i; j < std::min(i + phase, addresses.size()); ++j)
-            for (Index b = 0; b < bytes; b += std::min(bytes, memory.bankBytes))
-              banks.add((addresses[j] + b) / memory.bankBytes);
+            for (Index word = addresses[j] / memory.bankBytes, end = word + words; word < end;
+                 ++word)
+              banks.add(word);
           Crowd crowd = banks.crowd();
           cost.wavefronts += times * crowd.worst;
           cost.ideal += times * ((crowd.words + memory.banks - 1) / memory.banks);

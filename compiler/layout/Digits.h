@@ -10,7 +10,7 @@ namespace tlc::detail {
 
 inline DigitSet bit(int d) { return DigitSet{1} << d; }
 /// A term that is one digit, not an XOR.
-inline bool isDigit(const Term &t) { return std::has_single_bit(t.digits); }
+inline bool isDigit(const Term &t) { return t.digits && !(t.digits & (t.digits - 1)); }
 
 /// (input axis, position on it) of a digit.
 std::pair<int, int> locate(const Layout &l, int digit);

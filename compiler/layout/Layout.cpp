@@ -103,9 +103,9 @@ OutputAxis &outputOf(Layout &l, std::string_view name) {
 }
 
 void fixToZero(Layout &l, DigitSet digits) {
-  for (int d = 63; d >= 0; --d) {
-    if (!(digits & bit(d)))
-      continue;
+  while (digits) {
+    int d = static_cast<int>(std::bit_width(digits)) - 1; // the last one first: the others keep
+    digits &= ~bit(d);                                    // their numbers
     auto [axis, position] = locate(l, d);
     l.inputs[axis].radices.erase(l.inputs[axis].radices.begin() + position);
     for (OutputAxis &o : l.outputs) {
@@ -130,29 +130,38 @@ void splitBits(Layout &l) {
 
 namespace {
 
-/// Merges digit d + 1 into d if they act as one digit on each output.
-bool mergeWithNext(Layout &l, int d) {
-  auto [axis, position] = locate(l, d);
-  if (locate(l, d + 1).first != axis)
+/// Whether digits d and d + 1, d with `radix` values, act as one digit on an output.
+bool actAsOne(const OutputAxis &o, int d, Index radix) {
+  llvm::SmallVector<Index, 4> low, high;
+  for (const Term &t : o.terms) {
+    if (!(t.digits & (bit(d) | bit(d + 1))))
+      continue;
+    if (!isDigit(t) || t.flip)
+      return false;
+    if (t.digits == bit(d))
+      low.push_back(t.weight * radix);
+    else
+      high.push_back(t.weight);
+  }
+  if (low.size() != high.size())
     return false;
-  Index r = l.inputs[axis].radices[position];
-  for (const OutputAxis &o : l.outputs) {
-    llvm::SmallVector<Index, 4> low, high;
-    for (const Term &t : o.terms) {
-      if (!(t.digits & (bit(d) | bit(d + 1))))
-        continue;
-      if (!isDigit(t) || t.flip)
-        return false;
-      (t.digits == bit(d) ? low : high).push_back(t.digits == bit(d) ? t.weight * r : t.weight);
-    }
+  if (low.size() > 1) {
     std::sort(low.begin(), low.end());
     std::sort(high.begin(), high.end());
-    if (low != high)
-      return false;
   }
-  Index next = l.inputs[axis].radices[position + 1];
+  return low == high;
+}
+
+/// Merges digit d + 1 into d, which is at `position` of its axis, if they act as one digit on each
+/// output.
+bool mergeWithNext(Layout &l, InputAxis &axis, std::size_t position, int d) {
+  Index radix = axis.radices[position];
+  for (const OutputAxis &o : l.outputs)
+    if (!actAsOne(o, d, radix))
+      return false;
+  Index next = axis.radices[position + 1];
   fixToZero(l, bit(d + 1));
-  l.inputs[axis].radices[position] = r * next;
+  axis.radices[position] = radix * next;
   return true;
 }
 
@@ -363,12 +372,21 @@ void Layout::normalize() {
         o.base += t.weight;
       return t.digits == 0 || t.weight == 0;
     });
-  for (int d = digitCount(); d-- > 0;)
-    if (radix(d) == 1)
-      fixToZero(*this, bit(d));
-  for (int d = 0; d + 1 < digitCount();)
-    if (!mergeWithNext(*this, d))
-      ++d;
+  int d = 0;
+  for (InputAxis &axis : inputs)
+    for (std::size_t i = 0; i < axis.radices.size();) {
+      if (axis.radices[i] == 1)
+        fixToZero(*this, bit(d));
+      else
+        ++i, ++d;
+    }
+  d = 0;
+  for (InputAxis &axis : inputs) {
+    for (std::size_t i = 0; i + 1 < axis.radices.size();)
+      if (!mergeWithNext(*this, axis, i, d + static_cast<int>(i)))
+        ++i;
+    d += static_cast<int>(axis.radices.size());
+  }
   for (OutputAxis &o : outputs)
     std::sort(o.terms.begin(), o.terms.end(), [](const Term &a, const Term &b) {
       return std::tuple(a.weight, a.digits, a.flip) < std::tuple(b.weight, b.digits, b.flip);

@@ -203,6 +203,7 @@ bool SyncAnalysis::superfluous(const Stmt &stmt) {
 /// found before: from there on everything is as it was. Checkpoints stay as they are if something
 /// is missing.
 bool SyncAnalysis::resume(std::size_t first, State state) {
+  heads.clear();
   Ranges::Scope scope(ranges);
   for (std::size_t i = 0; i < first; ++i)
     learn(*launch.body[i]);

@@ -102,6 +102,12 @@ private:
   struct Shifted {
     std::unordered_map<const ir::ExprNode *, ir::Expr> followed, forgotten;
   };
+  /// The state at the head of a loop in a loop when its rounds had settled last.
+  struct Settled {
+    analysis::States::Id known; ///< what ranges knew there
+    unsigned revision;          ///< of the points, before its first round and since
+    State head;
+  };
   struct LoopFrame {
     const ir::Stmt *loop = nullptr;
     std::vector<State> breaks, continues;
@@ -125,7 +131,9 @@ private:
   State runBody(const ir::ForStmt &loop, State state, ir::Expr exactly);
   void shift(const ir::ForStmt &loop, State &state);
   ir::Expr shifted(const ir::ForStmt &loop, ir::Expr e, bool follow);
+  bool continues(const ir::Stmt &loop, State &head);
   bool settles(State &head, const State &after, int number);
+  void note(const ir::Stmt &loop, const State &head, unsigned before);
   State leave(const ir::Stmt &loop, ir::Expr var, State exits);
   void forget(const ir::Stmt &loop, ir::Expr var, State &state);
   void visitAccesses(const ir::Stmt &stmt, State &state);
@@ -161,9 +169,11 @@ private:
   /// By index in the launch's body: the state before statements that have a point in front of them
   /// or inside, with the points as they are.
   std::map<std::size_t, State> checkpoints;
+  unsigned revision = 0;       ///< of the points: one more with each that a run finds
   SyncPoints *found = nullptr; ///< null: only say whether something is missing
   bool missed = false;
   bool settled = false; ///< the last run was a whole one, with these points, and missed none
+  std::unordered_map<const ir::Stmt *, Settled> heads; ///< of this run
   std::vector<LoopFrame> loops;
   std::vector<ir::Expr> guards;
   std::vector<const ir::RoleStmt *> roles;

@@ -187,10 +187,12 @@ const Stmt *SyncAnalysis::missing(const Pending &pending, const Stmt &stmt) {
       point.role = role;
   }
   auto [entry, isNew] = points.emplace(before, point);
+  SyncPoint &known = entry->second;
+  if (isNew || (point.drain && !known.drain) || (point.drainProducts && !known.drainProducts))
+    ++revision;
   if (isNew) {
     found->emplace_back(before, point);
   } else {
-    SyncPoint &known = entry->second;
     known.drain |= point.drain;
     known.drainProducts |= point.drainProducts;
     for (auto &[where, listed] : *found)

@@ -87,6 +87,25 @@ void SyncAnalysis::forget(const Stmt &loop, Expr var, State &state) {
   }
 }
 
+/// Where a loop around comes to the loop again, with more than before, the rounds begin with what
+/// they ended with then: they would only find it again, twice as often at each depth. Whether it is
+/// so.
+bool SyncAnalysis::continues(const Stmt &loop, State &head) {
+  auto before = heads.find(&loop);
+  if (before == heads.end() || before->second.known != ranges.known() ||
+      before->second.revision != revision || !head.live)
+    return false;
+  join(head, before->second.head);
+  return true;
+}
+
+/// Keeps what the rounds of a loop ended with; a barrier found since the revision `before` would
+/// have ended some of it.
+void SyncAnalysis::note(const Stmt &loop, const State &head, unsigned before) {
+  if (loops.size() > 1 && head.live && revision == before)
+    heads.insert_or_assign(&loop, Settled{ranges.known(), revision, head});
+}
+
 /// Joins what round `number` leaves to the state at the loop's head. Whether more rounds would add
 /// nothing; if there is no end of it, the last round meets entries that stand for anything.
 bool SyncAnalysis::settles(State &head, const State &after, int number) {
@@ -111,6 +130,7 @@ SyncAnalysis::State SyncAnalysis::leave(const Stmt &loop, Expr var, State exits)
 }
 
 void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
+  unsigned before = revision;
   loops.push_back({&loop, {}, {}});
   if (loop.op) { // its rounds touch different elements: one stands for all
     State after = runBody(loop, state, {});
@@ -163,7 +183,8 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
   }
   // Then any iteration, until the state settles. Reads alone do not get into each other's way.
   bool once = !summary.writes && !summary.synchronises && !hasPointInside(loop);
-  for (int round = 0; round < maxRounds && head.live && !(missed && !found); ++round) {
+  int round = !once && continues(loop, head) ? 1 : 0;
+  for (; round < maxRounds && head.live && !(missed && !found); ++round) {
     State after = runBody(loop, head, {});
     end(after, {});
     if (once)
@@ -172,13 +193,16 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
     if (settles(head, after, round))
       break;
   }
+  note(loop, head, before);
   state = leave(loop, loop.var, std::move(exits));
 }
 
 void SyncAnalysis::visitWhile(const WhileStmt &loop, State &state) {
+  unsigned before = revision;
   loops.push_back({&loop, {}, {}});
   State head = state, exits{false, {}};
-  for (int round = 0; round < maxRounds && head.live && !(missed && !found); ++round) {
+  int round = continues(loop, head) ? 1 : 0;
+  for (; round < maxRounds && head.live && !(missed && !found); ++round) {
     State after = head;
     visit(loop.conditionBlock, after);
     join(exits, after);
@@ -206,6 +230,7 @@ void SyncAnalysis::visitWhile(const WhileStmt &loop, State &state) {
     if (settles(head, moved, round))
       break;
   }
+  note(loop, head, before);
   state = leave(loop, {}, std::move(exits));
 }
 
