@@ -12,7 +12,11 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 emulate=$root/runtime/emulate
 : "${CXX:=g++}"
 case $("$CXX" --version | head -n 1) in
-*clang*) tsan="-fsanitize=thread,array-bounds -fstrict-flex-arrays=3 -mllvm -tsan-instrument-func-entry-exit=0 -Wno-unknown-attributes -Wno-pass-failed" clang=1 ;;
+*clang*)
+  tsan="-fsanitize=thread,array-bounds -mllvm -tsan-instrument-func-entry-exit=0 -Wno-unknown-attributes -Wno-pass-failed" clang=1
+  # Arrays at a structure's end have their bounds, too (clang 16 and later can be told).
+  if "$CXX" -fstrict-flex-arrays=3 -fsyntax-only -x c++ /dev/null 2> /dev/null; then tsan="$tsan -fstrict-flex-arrays=3"; fi
+  ;;
 # Arrays that nobody takes the address of are not watched; without these two passes that holds for all of
 # their accesses, not for those by name only.
 *) tsan="-fsanitize=thread,bounds-strict --param tsan-instrument-func-entry-exit=0 -fno-ivopts -fno-tree-slsr -Wno-psabi" clang= ;;
@@ -134,9 +138,10 @@ done
 unset IFS
 [ -n "$only_objects" ] && exit 0
 [ "$architecture" -gt 0 ] && [ -z "$device" ] && device=$architecture
-if [ -n "$device" ]; then
-  echo "extern \"C\" { const char *emu_device = \"$device\"; }" > "$temporary/architecture.cpp"
-  "$CXX" -c "$temporary/architecture.cpp" -o "$temporary/architecture.o"
-  objects="$objects $(quote "$temporary/architecture.o")"
-fi
+{
+  [ -z "$device" ] || echo "extern \"C\" { const char *emu_device = \"$device\"; }"
+  [ -z "$clang" ] || echo "extern \"C\" { int emu_sees_registers = 0; }"
+} > "$temporary/settings.cpp"
+"$CXX" -c "$temporary/settings.cpp" -o "$temporary/settings.o"
+objects="$objects $(quote "$temporary/settings.o")"
 eval "\"\$CXX\" $objects $options \"\$cache/libtlc_emulate.a\" -o \"\${output:-a.out}\""

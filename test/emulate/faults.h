@@ -28,6 +28,7 @@ void addHipWaves(std::vector<Case> &cases);
 void addHopperAttention(std::vector<Case> &cases);
 void addHopperCopies(std::vector<Case> &cases);
 void addHopperGemm(std::vector<Case> &cases);
+void addHopperMixed(std::vector<Case> &cases);
 void addHopperProducts(std::vector<Case> &cases);
 void addHopperSparse(std::vector<Case> &cases);
 void addHopperTensors(std::vector<Case> &cases);

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "hopper.h"
+#include "sparse.h"
 
 namespace {
 
@@ -79,11 +80,6 @@ __global__ void __launch_bounds__(128) floats_product(const float *__restrict__ 
     C[(warp * 16 + lane / 4 + i / 2 % 2 * 8) * n + i / 4 * 8 + lane % 4 * 2 + i % 2] = sum[i];
 }
 
-/// Which of its neighbours the i-th kept element of a row is: of four two, of two one.
-int keptOf(int row, int i, bool isWide) {
-  static constexpr int pairs[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
-  return isWide ? (row * 5 + i * 3) / 2 % 2 : pairs[(row * 7 + i / 2 * 5) % 6][i % 2];
-}
 /// Lanes 4 g and 4 g + 1 of a warp have the metadata of its rows g (low half) and g + 8.
 std::vector<uint32_t> metadataOf(bool isWide) {
   std::vector<uint32_t> out(128, 0xffffffff);
@@ -102,10 +98,8 @@ template <class T> bool isRight(const std::vector<T> &a, const std::vector<T> &b
   for (int i = 0; i < 64; ++i)
     for (int j = 0; j < n; ++j) {
       double sum = 0;
-      for (int x = 0; x < k / 2; ++x) {
-        const int at = isWide ? x * 2 + keptOf(i, x, true) : x / 2 * 4 + keptOf(i, x, false);
-        sum += double(float(a[size_t(i * k / 2 + x)])) * double(float(b[size_t(j * k + at)]));
-      }
+      for (int x = 0; x < k / 2; ++x)
+        sum += double(float(a[size_t(i * k / 2 + x)])) * double(float(b[size_t(j * k + placeOf(i, x, isWide))]));
       if (std::fabs(sum - double(c[size_t(i * n + j)])) > 1e-4)
         return false;
     }

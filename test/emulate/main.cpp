@@ -14,6 +14,7 @@ int main(int argc, char **argv) {
   addHopperAttention(cases);
   addHopperCopies(cases);
   addHopperGemm(cases);
+  addHopperMixed(cases);
   addHopperProducts(cases);
   addHopperSparse(cases);
   addHopperTensors(cases);

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include "faults.h"
+#include "sparse.h"
 
 namespace {
 
@@ -53,22 +54,12 @@ __global__ void multiply(const typename Atom::A *a, const typename Atom::B *b, t
     c[lane * 4 + i] = sum[i];
 }
 
-/// Which two of each four in a row are kept.
-int kept(int row, int group, int which) {
-  static constexpr int pairs[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
-  return pairs[(row * 7 + group * 5) % 6][which];
-}
-/// Where the i-th kept element of a row lies along k; a tfloat32 has one neighbour.
-template <class Atom> int placeOf(int row, int i) {
-  if (Atom::k == 16)
-    return i * 2 + (row * 5 + i * 3) / 2 % 2;
-  return i / 2 * 4 + kept(row, i / 2, i % 2);
-}
 template <class Atom, int Fault> bool product() {
   using A = typename Atom::A;
   using B = typename Atom::B;
   using C = typename Atom::C;
   constexpr int k = Atom::k, together = int(4 / sizeof(A));
+  constexpr bool isWide = k == 16;
   std::vector<A> a(16 * k / 2);
   std::vector<B> b(8 * k);
   for (size_t i = 0; i < a.size(); ++i)
@@ -96,7 +87,7 @@ template <class Atom, int Fault> bool product() {
       } else {
         row = group + in % 2 * 8, at = in / 2 * 16 + i;
       }
-      const int place = k == 16 ? placeOf<Atom>(row, at / 2) % 2 * 2 + at % 2 : placeOf<Atom>(row, at) % 4;
+      const int place = isWide ? keptOf(row, at / 2, true) * 2 + at % 2 : keptOf(row, at, false);
       metadata[size_t(lane)] |= uint32_t(place) << 2 * i;
     }
   }
@@ -110,7 +101,7 @@ template <class Atom, int Fault> bool product() {
       const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
       double want = 0;
       for (int x = 0; x < k / 2; ++x)
-        want += value(a[size_t(row * k / 2 + x)]) * value(b[size_t(placeOf<Atom>(row, x) * 8 + column)]);
+        want += value(a[size_t(row * k / 2 + x)]) * value(b[size_t(placeOf(row, x, isWide) * 8 + column)]);
       if (value(result[size_t(lane * 4 + i)]) != want)
         return false;
     }

@@ -195,6 +195,10 @@ struct Thread {
   struct Copies {
     u32 slot = 0, write_slot = 0, commits = 0, waited = 0, waited_read = 0;
     bool open = false;
+    // cp.async: what is waited for together. A batch ends with its group, or where a barrier object
+    // is to hear of it.
+    u32 batch = 1;
+    std::vector<u32> last; // of each group
     std::deque<std::pair<u32, std::function<void()>>> queue;
     u32 pc = 0;
   } cp, bulk;

@@ -137,11 +137,18 @@ void mbarrier_expect(u32 bar, int64_t bytes, Site s) {
   b->tx += bytes, b->expect_pc = pc;
   try_complete(b);
 }
-void mbarrier_arrive(u32 bar, u32 count, int64_t expect, Site s) {
+struct Arrival {
+  u32 count;
+  int64_t expect;      // bytes
+  const Clocks &knows; // what waiters hear
+  const char *what;
+};
+static void arrive(u32 bar, const Arrival &arrival, Site s) {
   Thread *t = current;
   const u32 pc = site_pc(s);
+  const auto [count, expect, knows, what] = arrival;
   Block *owner;
-  MBarrier *b = find_barrier(bar, "arrive", pc, &owner);
+  MBarrier *b = find_barrier(bar, what, pc, &owner);
   const bool remote = owner != t->block;
   use_barrier(b, t, remote, pc);
   if (remote)
@@ -157,9 +164,12 @@ void mbarrier_arrive(u32 bar, u32 count, int64_t expect, Site s) {
     abandon();
   }
   b->pending -= int(count);
-  b->now.join(t->c);
+  b->now.join(knows);
   t->tick();
   try_complete(b);
+}
+void mbarrier_arrive(u32 bar, u32 count, int64_t expect, Site s) {
+  arrive(bar, {count, expect, current->c, "arrive"}, s);
 }
 // The phase a thread waits for is told from the parities of its own waits; a barrier that has gone
 // past that phase gives no meaning to the parity any more. Nothing is remembered of a wait that did
@@ -258,7 +268,7 @@ void start_copy(const char *what, u32 dst, const void *src, int bytes, int valid
   if (!t->cp.slot)
     t->cp.slot = t->block->realm->new_slot(kGenericAgent);
   const bool later = settings.mode == kLate || (settings.mode == kRandom && random_number() % 2);
-  const Epoch e = epoch(t->block->realm->id, t->cp.slot, t->cp.commits + 1);
+  const Epoch e = epoch(t->block->realm->id, t->cp.slot, t->cp.batch);
   const auto run = [=](const Clock &start) {
     const Actor a{e, &start, &start, &start, false, what};
     if (valid)
@@ -278,21 +288,27 @@ void start_copy(const char *what, u32 dst, const void *src, int bytes, int valid
 void cp_async(u32 dst, const void *src, int bytes, int valid, Site s) {
   start_copy("cp.async", dst, src, bytes, valid, site_pc(s));
 }
-void cp_async_commit() { ++current->cp.commits; }
+void cp_async_commit() {
+  auto &cp = current->cp;
+  cp.last.push_back(cp.batch++);
+  ++cp.commits;
+}
 void cp_async_wait(int pending) {
   Thread *t = current;
   const u32 limit = t->cp.commits > u32(pending) ? t->cp.commits - u32(pending) : 0;
   run_queue(t->cp, limit);
-  if (t->cp.slot)
-    t->c.g.raise(t->cp.slot, limit);
+  if (t->cp.slot && limit)
+    t->c.g.raise(t->cp.slot, t->cp.last[limit - 1]);
 }
-// The copies so far are done before the arrival, and known to whoever waits for it.
+// The copies so far are done before the arrival, and known to whoever waits for it; what else the
+// thread has done is not, as the arrival is not its own.
 void cp_async_mbarrier_arrive(u32 bar, Site s) {
-  Thread *t = current;
-  run_queue(t->cp, ~0u);
-  if (t->cp.slot)
-    find_barrier(bar, "cp.async arrival", site_pc(s))->now.g.raise(t->cp.slot, t->cp.commits + 1);
-  mbarrier_arrive(bar, 1, 0, s);
+  Clocks copies;
+  auto &cp = current->cp;
+  run_queue(cp, ~0u);
+  if (cp.slot)
+    copies.g.raise(cp.slot, cp.batch++);
+  arrive(bar, {1, 0, copies, "cp.async arrival"}, s);
 }
 void queue_bulk(std::function<void()> run, u32 pc) {
   Thread *t = current;
