@@ -44,17 +44,15 @@ public:
         grows = true;
       }
     }
-    std::erase_if(intervals, [](const auto &entry) {
-      return entry.second == anyOf(entry.first->dtype);
-    });
+    std::erase_if(intervals,
+                  [](const auto &entry) { return entry.second == anyOf(entry.first->dtype); });
     return std::move(intervals);
   }
 
 private:
   static bool isVariable(const Buffer &buffer) {
     return buffer.scope == Scope::Local && buffer.shape.empty() && buffer.versions == 1 &&
-           buffer.dtype.isInt() && !buffer.dtype.isVector() &&
-           buffer.dtype.bits() >= 8;
+           buffer.dtype.isInt() && !buffer.dtype.isVector() && buffer.dtype.bits() >= 8;
   }
 
   void note(const Stmt &stmt) {

@@ -12,9 +12,9 @@
 
 namespace tlc::analysis {
 
-/// Of the integer variables of a launch that are only loaded and stored as a whole: an interval that
-/// every value stored lies in, wrapped arithmetic included. Variables that may hold anything are not
-/// listed. (Reading a variable before it is stored to has no meaning.)
+/// Of the integer variables of a launch that are only loaded and stored as a whole: an interval
+/// that every value stored lies in, wrapped arithmetic included. Variables that may hold anything
+/// are not listed. (Reading a variable before it is stored to has no meaning.)
 std::unordered_map<const ir::Buffer *, Interval> variableIntervals(const ir::Launch &launch);
 
 } // namespace tlc::analysis

@@ -261,6 +261,33 @@ ExprPrinter::Text ExprPrinter::infix(Expr e, unsigned lane, std::string_view sym
                                        level});
 }
 
+namespace {
+
+/// 8 for -8, x * 8 for x * -8; null for what is not written with a minus.
+Expr withoutMinus(Expr e) {
+  if (!e.dtype().isInt() || e.dtype().isVector())
+    return {};
+  ir::Context &context = e.context();
+  if (e.isInt())
+    return e->integer < 0 && e->integer != minInteger(e.dtype())
+               ? context.integer(e.dtype(), -e->integer)
+               : Expr();
+  if (e.kind() != ExprKind::Binary || e->binaryOp() != BinaryOp::Mul || !e->operands[1].isInt())
+    return {};
+  Expr factor = withoutMinus(e->operands[1]);
+  return factor ? context.binary(BinaryOp::Mul, e->operands[0], factor) : Expr();
+}
+
+} // namespace
+
+ExprPrinter::Text ExprPrinter::sum(Expr e, unsigned lane) {
+  if (Expr taken = withoutMinus(e->operands[1]))
+    return wrapped(e.dtype().element(), {printLane(e->operands[0], lane, Precedence::Sum) + " - " +
+                                             printLane(taken, lane, Precedence::Product),
+                                         Precedence::Sum});
+  return infix(e, lane, "+", Precedence::Sum, false);
+}
+
 ExprPrinter::Text ExprPrinter::comparison(Expr e, unsigned lane, std::string_view symbol,
                                           Precedence level) {
   DType dtype = e->operands[0].dtype().element();
@@ -327,7 +354,7 @@ ExprPrinter::Text ExprPrinter::binary(Expr e, unsigned lane) {
     return narrowBinary(e, lane);
   switch (op) {
   case BinaryOp::Add:
-    return half ? Text{callRuntime("add", e, lane)} : infix(e, lane, "+", Precedence::Sum, false);
+    return half ? Text{callRuntime("add", e, lane)} : sum(e, lane);
   case BinaryOp::Sub:
     return half ? Text{callRuntime("sub", e, lane)} : infix(e, lane, "-", Precedence::Sum, false);
   case BinaryOp::Mul:

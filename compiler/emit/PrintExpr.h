@@ -67,6 +67,8 @@ private:
   Text real(ir::Expr e);
   Text unary(ir::Expr e, unsigned lane);
   Text binary(ir::Expr e, unsigned lane);
+  /// a + b, or a - b where b is written with a minus.
+  Text sum(ir::Expr e, unsigned lane);
   Text infix(ir::Expr e, unsigned lane, std::string_view symbol, Precedence level, bool grouped);
   Text division(ir::Expr e, unsigned lane);
   Text comparison(ir::Expr e, unsigned lane, std::string_view symbol, Precedence level);

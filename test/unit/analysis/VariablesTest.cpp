@@ -89,8 +89,8 @@ TEST_CASE("random updates stay in the interval, wrapped around as they are") {
   int bounded = 0;
   for (int trial = 0; trial < 2000; ++trial) {
     Number run;
-    std::function<std::pair<Expr, Number>(Expr, int)> make = [&](Expr v, int depth)
-        -> std::pair<Expr, Number> {
+    std::function<std::pair<Expr, Number>(Expr, int)> make =
+        [&](Expr v, int depth) -> std::pair<Expr, Number> {
       Context &c = v.context();
       if (depth == 0 || pick(4) == 0) {
         if (pick(2))
@@ -100,8 +100,12 @@ TEST_CASE("random updates stay in the interval, wrapped around as they are") {
       }
       auto [a, runA] = make(v, depth - 1);
       auto [b, runB] = make(v, depth - 1);
-      auto both = [&](auto f) { return [runA, runB, f](std::int32_t x) { return f(runA(x), runB(x)); }; };
-      auto wrapped = [](std::int64_t x) { return static_cast<std::int32_t>(static_cast<std::uint64_t>(x)); };
+      auto both = [&](auto f) {
+        return [runA, runB, f](std::int32_t x) { return f(runA(x), runB(x)); };
+      };
+      auto wrapped = [](std::int64_t x) {
+        return static_cast<std::int32_t>(static_cast<std::uint64_t>(x));
+      };
       using Wide = std::int64_t;
       switch (pick(6)) {
       case 0:

@@ -44,6 +44,17 @@ TEST_CASE_METHOD(Fixture, "parentheses only where precedence needs them") {
   CHECK(text(c.select(lessThan(a, b), a, b) + d) == "(a < b ? a : b) + d");
 }
 
+TEST_CASE_METHOD(Fixture, "what is negative is taken away") {
+  Expr a = var("a"), b = var("b"), wide = var("wide", Scalar::Int64), u = var("u", Scalar::UInt32);
+  CHECK(text(a + -1) == "a - 1");
+  CHECK(text((a + -1) * b) == "(a - 1) * b");
+  CHECK(text(a + b * -8) == "a - b * 8");
+  CHECK(text(a * -8) == "a * -8");
+  CHECK(text(wide - 4) == "wide - 4");
+  CHECK(text(a + c.int32(INT32_MIN)) == "a + INT32_MIN");
+  CHECK(text(u + c.integer(DType(Scalar::UInt32), 4294967295)) == "u + 4294967295u");
+}
+
 TEST_CASE_METHOD(Fixture, "literals have their type and read back exactly") {
   DType f32(Scalar::Float32), f64(Scalar::Float64), f16(Scalar::Float16);
   CHECK(text(c.real(f32, 1)) == "1.0f");
