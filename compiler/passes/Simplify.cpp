@@ -101,10 +101,22 @@ private:
       return e;
     }
     // The normal form, where it is the shorter one.
-    Expr normal = toExpr(context, e.dtype(), ranges.poly(e));
-    if (normal && exprSize(normal) < exprSize(e))
-      e = normal;
-    return e;
+    const analysis::Poly &poly = ranges.poly(e);
+    unsigned size = exprSize(e);
+    if (!poly.valid || leastSize(poly) >= size)
+      return e;
+    Expr normal = toExpr(context, e.dtype(), poly);
+    return exprSize(normal) < size ? normal : e;
+  }
+
+  /// Nodes that the polynomial has as an expression, at least.
+  static unsigned leastSize(const analysis::Poly &poly) {
+    std::size_t nodes = 0, summands = poly.terms.size();
+    for (const auto &[monomial, coefficient] : poly.terms)
+      nodes += 2 * monomial.size() - 1 + (coefficient != 1 ? 2 : 0);
+    if (poly.constant != 0 || summands == 0)
+      ++nodes, ++summands;
+    return static_cast<unsigned>(nodes + summands - 1);
   }
 
   static bool isPowerOfTwo(Expr e) {
