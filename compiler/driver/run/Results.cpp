@@ -77,6 +77,16 @@ std::string indexText(std::int64_t i, const std::vector<std::int64_t> &shape) {
   return out;
 }
 
+/// The float type of the call's tensors that rounds most; that of an output if none is narrower.
+DType coarsest(const Call &call, DType output) {
+  DType out = output;
+  for (const CallArgument &a : call.arguments)
+    if (a.isTensor() && a.param.buffer->dtype.isFloat() &&
+        a.param.buffer->dtype.mantissaBits() < out.mantissaBits())
+      out = a.param.buffer->dtype;
+  return out;
+}
+
 } // namespace
 
 std::string summary(const Call &call, const Outcome &outcome) {
@@ -112,13 +122,18 @@ std::string compareResults(Session &session, const Call &call, const Outcome &ex
     double allowed = tolerance * (1 + largestOf(right));
     interpret::Disagreement wrong = interpret::disagreement(right, ours, allowed, 0);
     if (wrong.count) {
-      session.diagnostics
-          .report(diag::RunDiffers, a.param.buffer->range, a.param.name, wrong.count, right.count(),
-                  indexText(wrong.first, right.shape), elementText(ours, wrong.first),
-                  elementText(right, wrong.first))
-          .note("the largest difference is " + numberText(wrong.largest) + "; allowed is " +
-                numberText(allowed) + ": " + numberText(tolerance) +
-                " times 1 + the largest number");
+      auto builder = session.diagnostics.report(
+          diag::RunDiffers, a.param.buffer->range, a.param.name, wrong.count, right.count(),
+          indexText(wrong.first, right.shape), elementText(ours, wrong.first),
+          elementText(right, wrong.first));
+      builder.note("the largest difference is " + numberText(wrong.largest) + "; allowed is " +
+                   numberText(allowed) + ": " + numberText(tolerance) +
+                   " times 1 + the largest number");
+      DType rounding = right.dtype.isFloat() ? coarsest(call, right.dtype) : right.dtype;
+      double wider = interpret::tolerance(rounding);
+      if (rounding != right.dtype && wrong.largest <= wider * (1 + largestOf(right)))
+        builder.help("a kernel that rounds to " + rounding.str() +
+                     " on its way may differ so much: --tolerance=" + numberText(wider));
       continue;
     }
     out += a.param.name + ": agrees with the interpreter, largest difference " +
