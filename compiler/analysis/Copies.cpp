@@ -27,17 +27,28 @@ bool isSharedLoad(const Stmt &stmt) {
          copy->target.buffer->storage()->scope == Scope::Shared;
 }
 
-bool isFragmentStore(const Stmt &stmt) {
-  const auto *copy = dynCast<CopyStmt>(&stmt);
-  return copy && copy->source.buffer->storage()->scope == Scope::Fragment &&
-         copy->target.buffer->storage()->scope == Scope::Global;
+std::optional<FragmentStore> asFragmentStore(Stmt &stmt) {
+  FragmentStore store{&stmt};
+  if (auto *copy = dynCast<CopyStmt>(&stmt)) {
+    store.source = &copy->source, store.target = &copy->target;
+    store.scheduled = copy->layout.has_value();
+  } else if (auto *atomic = dynCast<AtomicTileStmt>(&stmt);
+             atomic && atomic->op == AtomicOp::Add && atomic->source.buffer) {
+    store.source = &atomic->source, store.target = &atomic->target;
+    store.adds = true;
+    store.scheduled = atomic->layout.has_value();
+  }
+  if (!store.source || store.source->buffer->storage()->scope != Scope::Fragment ||
+      store.target->buffer->storage()->scope != Scope::Global)
+    return std::nullopt;
+  return store;
 }
 
-std::vector<CopyStmt *> fragmentStores(Launch &launch) {
-  std::vector<CopyStmt *> stores;
+std::vector<FragmentStore> fragmentStores(Launch &launch) {
+  std::vector<FragmentStore> stores;
   walk(launch.body, [&](Stmt &stmt) {
-    if (isFragmentStore(stmt))
-      stores.push_back(&cast<CopyStmt>(stmt));
+    if (auto store = asFragmentStore(stmt))
+      stores.push_back(*store);
     return true;
   });
   return stores;

@@ -28,10 +28,17 @@ bool canCopyAsync(const ir::CopyStmt &copy, const Target &target, const Ranges &
 
 /// Whether a statement copies from global to shared memory.
 bool isSharedLoad(const ir::Stmt &stmt);
-/// Whether a statement copies from a fragment to global memory.
-bool isFragmentStore(const ir::Stmt &stmt);
+/// A copy of a fragment to global memory, or an addition of it to what is there.
+struct FragmentStore {
+  ir::Stmt *stmt = nullptr;
+  const ir::Region *source = nullptr, *target = nullptr;
+  bool adds = false;
+  bool scheduled = false; ///< the program says which thread does what
+};
+/// The statement as one; none: it is something else.
+std::optional<FragmentStore> asFragmentStore(ir::Stmt &stmt);
 /// All of them, in program order: the order of LaunchPlan::stores.
-std::vector<ir::CopyStmt *> fragmentStores(ir::Launch &launch);
+std::vector<FragmentStore> fragmentStores(ir::Launch &launch);
 
 /// Elements between neighbours along dim `d` of a global tensor.
 ir::Expr strideOf(const ir::Buffer &buffer, unsigned d);

@@ -91,7 +91,7 @@ private:
       launch.loops.push_back({std::string(parts[1]), *number(parts[3]), true, {}});
     else if (what == "gemm")
       readGemm(parts, launch);
-    else if (what == "store")
+    else if (what == "store" || what == "add")
       readStore(parts, launch);
     else if (what == "cluster" && parts.size() == 3 && number(parts[1]).value_or(0) > 0 &&
              number(parts[2]).value_or(0) > 0)
@@ -101,8 +101,9 @@ private:
     else if (what == "specialize")
       readSpecialize(parts, launch);
     else
-      message = "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
-                "NAME ...`, `cluster M N`, `persistent ...`, `specialize ...` or `}`";
+      message =
+          "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
+          "NAME ...`, `add NAME ...`, `cluster M N`, `persistent ...`, `specialize ...` or `}`";
   }
 
   void readSpecialize(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -118,6 +119,11 @@ private:
     if (right)
       launch.persistent = yesOrNo(parts[1]);
     for (std::size_t i = 2; i < parts.size() && right; i += 2) {
+      if (parts[i] == "join") {
+        launch.joined = right = *launch.persistent;
+        --i;
+        continue;
+      }
       auto value = i + 1 < parts.size() ? number(parts[i + 1]) : std::nullopt;
       right = *launch.persistent && value;
       if (right && parts[i] == "stages" && *value > 0) {
@@ -134,7 +140,7 @@ private:
     }
     if (!right)
       message = "expected `persistent no` or `persistent yes`, the latter with `stages N`, "
-                "`share DIMENSION` or `fold DIMENSION grows|shrinks`";
+                "`share DIMENSION`, `fold DIMENSION grows|shrinks` or `join`";
   }
 
   void readRaster(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -168,16 +174,17 @@ private:
 
   void readStore(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
     StorePlan store;
+    store.adds = parts[0] == "add";
     bool known = false;
     if (parts.size() >= 3) {
       store.name = parts[1];
       for (StoreWay way : {StoreWay::Direct, StoreWay::Staged, StoreWay::Tensor})
         if (parts[2] == wayText(way))
-          store.way = way, known = true;
+          store.way = way, known = !store.adds || way != StoreWay::Staged;
     }
     std::size_t end = parts.size();
     if (end > 3 && parts.back() == "deferred") {
-      store.deferred = known = known && store.way == StoreWay::Tensor;
+      store.deferred = known = known && store.way == StoreWay::Tensor && !store.adds;
       --end;
     }
     for (std::size_t i = 3; known && i < end; i += 2) {
@@ -191,8 +198,11 @@ private:
         known = false;
     }
     if (!known)
-      message = "expected `store NAME direct`, `store NAME staged` or `store NAME tensor columns N "
-                "buffers N deferred` (of the last, each part may be left out)";
+      message = store.adds
+                    ? "expected `add NAME direct` or `add NAME tensor columns N buffers N` (of the "
+                      "last, each part may be left out)"
+                    : "expected `store NAME direct`, `store NAME staged` or `store NAME tensor "
+                      "columns N buffers N deferred` (of the last, each part may be left out)";
     store.binding = true;
     launch.stores.push_back(store);
   }
@@ -236,6 +246,8 @@ std::string persistentText(const LaunchPlan &launch) {
         " fold " + std::to_string(launch.fold->axis) + (launch.fold->grows ? " grows" : " shrinks");
   if (*launch.persistent && launch.sharedAxis)
     text += " share " + std::to_string(*launch.sharedAxis);
+  if (*launch.persistent && launch.joined)
+    text += " join";
   return text;
 }
 
@@ -255,7 +267,7 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
     out.line(text);
   }
   for (const StorePlan &store : launch.stores)
-    out.line("store " + store.name + " " + storeText(store));
+    out.line((store.adds ? "add " : "store ") + store.name + " " + storeText(store));
   if (launch.cluster)
     out.line("cluster " + std::to_string((*launch.cluster)[0]) + " " +
              std::to_string((*launch.cluster)[1]) + comment(launch.clusterReason));

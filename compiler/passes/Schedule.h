@@ -6,14 +6,16 @@
 //     loop ko stages 3                  // the n-th pipelined loop of the launch, in program order
 //     gemm atom mma_m16n8k16_f32_f16 warps 2 2
 //     store C staged                    // the n-th copy from a fragment to global memory; also
-//                                       // "direct", "tensor columns 64 buffers 2 deferred"
+//                                       // "direct", "tensor columns 64 buffers 2 deferred"; what
+//                                       // is added to the tensor is told by "add C ..."
 //     cluster 2 1                       // blocks along the first and the second grid dimension
 //     persistent no                     // yes: as many blocks as fit, each walks over tiles;
 //                                       // `stages N`: what it loads once a tile lies N-fold in
 //                                       // shared memory; `fold D grows|shrinks`: tiles take the
 //                                       // longer (shorter) the larger grid index D; blocks take
 //                                       // them by length, back and forth; `share D`: neighbours
-//                                       // along D may load together
+//                                       // along D may load together; `join`: a tile's last product
+//                                       // runs beside the first one of the next (join-tiles)
 //     specialize no                     // yes: producer warps of their own load the tiles;
 //                                       // `split`: what does not touch the widest sums is done by
 //                                       // a warpgroup of its own, ahead of the others
@@ -57,7 +59,7 @@ enum class StoreWay : std::uint8_t {
   Tensor, ///< by way of shared memory, which tensor maps store
 };
 
-/// One copy of a fragment to global memory.
+/// One copy of a fragment to global memory, or an addition of it there.
 struct StorePlan {
   std::string name; ///< the tensor's
   StoreWay way = StoreWay::Direct;
@@ -68,6 +70,7 @@ struct StorePlan {
   std::int64_t buffers = 0; ///< Tensor: that take turns; 0: left to the planner
   bool deferred = false;    ///< Tensor: a tile leaves while the next one is computed (defer-stores)
   std::int64_t stagingBytes = 0; ///< Tensor: shared memory of all buffers; not printed
+  bool adds = false;             ///< to what is there: `add` instead of `store`, never Staged
 };
 
 /// The grid dimension along which tiles take ever longer, or ever shorter.
@@ -95,6 +98,7 @@ struct LaunchPlan {
   std::int64_t handoverBytes = 0; ///< if split: shared memory of what goes over; not printed
   std::int64_t tileStages = 1;    ///< if persistent: versions of what is loaded once a tile
   std::optional<Fold> fold;       ///< if persistent: tiles of unequal length
+  bool joined = false; ///< if persistent: a tile's last product runs beside the next one's first
   /// If persistent: blocks next to each other along this grid dimension may form clusters of two
   /// that load once what they have in common; whether they do depends on the sizes of the call.
   std::optional<std::size_t> sharedAxis;

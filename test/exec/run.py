@@ -16,7 +16,7 @@ import sys
 import time
 
 import differ
-from schedules import persistent, stores
+from schedules import joined, persistent, stores
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "test" / "exec"
@@ -119,6 +119,9 @@ PROGRAMS = [
     # Two and three consumers that take turns; each block has several tiles, of unequal length under the mask.
     *(sample("flash_attention", "variable.tl", suffix=f"-{groups}-consumers", target="sm90", settings={"EMU_SMS": sms},
              flags=("-D", f"block_M={64 * groups}", "-D", f"threads={128 * groups}")) for groups, sms in ((2, "3"), (3, "2"))),
+    # The same with tiles that are joined.
+    *(sample("flash_attention", "variable.tl", suffix=f"-{groups}-joined", target="sm90", schedule=joined, settings={"EMU_SMS": sms},
+             flags=("-D", f"block_M={64 * groups}", "-D", f"threads={128 * groups}")) for groups, sms in ((2, "3"), (4, "2"))),
     own("pipelines"),
     own("products"),
     own("tiles"),
@@ -132,6 +135,8 @@ PROGRAMS = [
     own("boxes", target="sm90"),
     own("stores", target="sm90"),
     Difference("sharing"),
+    Difference("adds", target="sm90", settings={"EMU_SMS": "3"}),
+    Difference("majors", target="sm90"),
     Difference("pairs", target="sm90", settings={"EMU_SMS": "5"}),
     Difference("producers", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("loops"),

@@ -19,6 +19,11 @@ def replaced(*lines, only_first=False):
 persistent = replaced("persistent yes")  # every launch walks over tiles
 
 
+def joined(schedule):
+    """Where blocks walk over tiles, the last product of one runs beside the first of the next."""
+    return re.sub(r"^( *persistent yes[^/\n]*?) *(?=//|$)", r"\1 join  ", schedule, flags=re.M)
+
+
 def clusters(m, n):
     """Blocks of a cluster load for each other; none walks over tiles, so no store waits for the next one."""
     return lambda schedule: replaced("persistent no", f"cluster {m} {n}")(schedule.replace(" deferred", ""))

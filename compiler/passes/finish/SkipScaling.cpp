@@ -13,6 +13,10 @@
 // Only for sums of warpgroup products of which none is on its way: the branch would make the
 // assembler wait for it. Where products overlap, scaling runs beside them and costs little.
 //
+// Where tiles are joined (join-tiles), sums that have just become 0 stay so unless a factor is no
+// finite number: in the first round of a tile there is nothing to scale, and the assembler, which
+// would find that all sums of a row are one product with 0, has no registers left between tiles.
+//
 // Why here: on registers, whose number per factor is known; behind insert-sync, as nothing but
 // registers is concerned.
 #include "analysis/Uniformity.h"
@@ -43,20 +47,30 @@ struct Scaling {
 
 class Skipper {
 public:
-  Skipper(Function &function, Launch &launch) : function(function), uniformity(launch) {}
+  Skipper(Function &function, Launch &launch, bool joined)
+      : function(function), uniformity(launch), joined(joined) {}
 
   void run(Block &block) {
     for (StmtPtr &stmt : block)
       forEachBlock(*stmt, [&](Block &inner) { run(inner); });
-    if (!productsAreWaitedFor(block))
+    const bool waited = productsAreWaitedFor(block);
+    if (!waited && !joined)
       return;
+    std::vector<bool> zero(block.size(), false);
+    for (std::size_t i = 0; i < block.size(); ++i)
+      zero[i] = joined && startsAtZero(block, i);
     Block out;
     for (std::size_t i = 0; i < block.size(); ++i) {
       StmtPtr &stmt = block[i];
       auto *loop = dynCast<ForStmt>(stmt.get());
       auto scaling = loop ? scalingOf(*loop) : std::nullopt;
-      if (scaling && !uniformity.divergent(*stmt) && growNext(*scaling->sums, block, i))
-        guard(*scaling, std::move(stmt), out);
+      if (!scaling || uniformity.divergent(*stmt))
+        out.push_back(std::move(stmt));
+      else if (zero[i])
+        guard(*scaling, isNotFinite, std::move(stmt), out);
+      else if (waited && loop->hi.constant() >= leastSums && isAccumulator(*scaling->sums) &&
+               growNext(*scaling->sums, block, i))
+        guard(*scaling, isNotOne, std::move(stmt), out);
       else
         out.push_back(std::move(stmt));
     }
@@ -82,6 +96,38 @@ private:
       any = true;
     }
     return any && !open;
+  }
+
+  bool isAccumulator(const Buffer &sums) const {
+    return std::count(accumulators.begin(), accumulators.end(), sums.storage()) > 0;
+  }
+
+  /// Whether statement `i` scales what has just been filled with 0, all of it.
+  static bool startsAtZero(const Block &block, std::size_t i) {
+    const auto *loop = dynCast<ForStmt>(block[i].get());
+    auto scaling = loop ? scalingOf(*loop) : std::nullopt;
+    while (scaling && i-- > 0) {
+      const auto *fill = dynCast<ForStmt>(block[i].get());
+      const StoreStmt *store = nullptr;
+      if (fill && std::all_of(fill->body.begin(), fill->body.end(), [](const StmtPtr &stmt) {
+            return isa<LetStmt>(*stmt) || isa<StoreStmt>(*stmt);
+          }))
+        store = dynCast<StoreStmt>(fill->body.back().get());
+      if (store && store->target.buffer == scaling->sums)
+        return fill->kind == ForKind::Unroll && fill->lo == loop->lo && fill->hi == loop->hi &&
+               store->value.isFloat() && store->value->real == 0 && !store->predicate &&
+               store->target.indices == std::vector<Expr>{fill->var};
+      bool touched = false;
+      walk(std::as_const(*block[i]), [&](const Stmt &stmt) {
+        forEachUse(stmt, [&](const BufferUse &use) {
+          touched |= use.buffer->storage() == scaling->sums->storage();
+        });
+        return !touched;
+      });
+      if (touched)
+        return false;
+    }
+    return false;
   }
 
   /// Whether products are added to the sums right behind statement `i`: they are scaled round after
@@ -113,9 +159,9 @@ private:
     return found;
   }
 
-  std::optional<Scaling> scalingOf(const ForStmt &loop) const {
+  static std::optional<Scaling> scalingOf(const ForStmt &loop) {
     auto lo = loop.lo.constant(), hi = loop.hi.constant();
-    if (loop.kind != ForKind::Unroll || !lo || *lo != 0 || !hi || *hi < leastSums)
+    if (loop.kind != ForKind::Unroll || !lo || *lo != 0 || !hi)
       return std::nullopt;
     std::vector<const LoadStmt *> loads;
     const StoreStmt *store = nullptr;
@@ -139,8 +185,7 @@ private:
     if (sums.source.buffer != store->target.buffer ||
         sums.source.indices != store->target.indices ||
         factor.source.buffer->scope == Scope::Global ||
-        factor.source.buffer->scope == Scope::Shared ||
-        !std::count(accumulators.begin(), accumulators.end(), sums.source.buffer->storage()))
+        factor.source.buffer->scope == Scope::Shared)
       return std::nullopt;
     return withFactors({sums.source.buffer, {}}, factor.source, loop, *hi);
   }
@@ -166,15 +211,22 @@ private:
     return scaling;
   }
 
-  void guard(const Scaling &scaling, StmtPtr loop, Block &out) {
+  static Expr isNotOne(Expr factor) {
+    return logicalNot(equals(factor, factor.context().real(factor.dtype(), 1)));
+  }
+  static Expr isNotFinite(Expr factor) {
+    Expr zero = factor.context().real(factor.dtype(), 0);
+    return logicalNot(equals(factor * zero, zero));
+  }
+
+  void guard(const Scaling &scaling, Expr (*matters)(Expr), StmtPtr loop, Block &out) {
     Builder b(function, out);
     b.range = loop->range;
     Context &context = b.context();
     Expr scales;
     for (const Element &factor : scaling.factors) {
       Expr value = b.load("factor", factor);
-      Expr differs = logicalNot(equals(value, context.real(value.dtype(), 1)));
-      scales = scales ? logicalOr(scales, differs) : differs;
+      scales = scales ? logicalOr(scales, matters(value)) : matters(value);
     }
     auto &vote = b.add<CallStmt>();
     vote.callee = "any";
@@ -186,6 +238,7 @@ private:
 
   Function &function;
   analysis::Uniformity uniformity;
+  const bool joined;
   std::vector<const Buffer *> accumulators; ///< of products of the block being looked at
 };
 
@@ -194,8 +247,11 @@ private:
 void skipScaling(Function &function, PassContext &context) {
   if (!context.target.has(Feature::Wgmma))
     return;
-  for (auto &launch : function.launches)
-    Skipper(function, *launch).run(launch->body);
+  for (std::size_t i = 0; i < function.launches.size(); ++i) {
+    const LaunchPlan *plan = context.schedule.launch(i);
+    Launch &launch = *function.launches[i];
+    Skipper(function, launch, plan && plan->joined).run(launch.body);
+  }
 }
 
 } // namespace tlc::passes

@@ -45,9 +45,6 @@ using analysis::TensorBoxes;
 
 namespace {
 
-/// Whether each warp stores its own part.
-bool isByWarps(const CopyStmt &copy) { return copy.layout && !copy.barrier.buffer; }
-
 /// Boxes of the copies and tile atomics that tensor maps do.
 using Cuts = std::unordered_map<const Stmt *, TensorBoxes>;
 
@@ -68,10 +65,11 @@ Cuts cutTiles(Function &function, DiagnosticEngine &diagnostics) {
   };
   analysis::walkWithRanges(function, [&](Launch &, Stmt &stmt, analysis::Ranges &ranges) {
     if (auto *copy = dynCast<CopyStmt>(&stmt);
-        copy && analysis::isTmaCopy(*copy) && !isByWarps(*copy)) {
+        copy && analysis::isTmaCopy(*copy) && !isStoreByWarps(*copy)) {
       bool load = copy->source.buffer->storage()->scope == Scope::Global;
       cut(stmt, load ? copy->source : copy->target, load ? copy->target : copy->source, ranges);
-    } else if (auto *atomic = dynCast<AtomicTileStmt>(&stmt); atomic && atomic->useTma) {
+    } else if (auto *atomic = dynCast<AtomicTileStmt>(&stmt);
+               atomic && atomic->useTma && !isStoreByWarps(*atomic)) {
       cut(stmt, atomic->target, atomic->source, ranges);
     }
     return true;
@@ -185,9 +183,13 @@ public:
         return true;
       }
     }
-    if (auto *copy = dynCast<CopyStmt>(stmt.get());
-        copy && analysis::isTmaCopy(*copy) && isByWarps(*copy)) {
-      storeByWarps(b, threads, *copy);
+    if (isStoreByWarps(*stmt)) {
+      const auto *copy = dynCast<CopyStmt>(stmt.get());
+      if (copy)
+        storeByWarps(b, threads, "tma_store", Access::Write, *copy, copy->async);
+      else
+        storeByWarps(b, threads, "tma_reduce_add", Access::ReadWrite, cast<AtomicTileStmt>(*stmt),
+                     true);
       return true;
     }
     auto found = cuts.find(stmt.get());
@@ -352,30 +354,33 @@ private:
   }
 
   /// The first lane of each warp stores what the layout gives to the warp.
-  void storeByWarps(Builder &b, const RoleThreads &threads, const CopyStmt &copy) {
+  template <typename Store>
+  void storeByWarps(Builder &b, const RoleThreads &threads, const std::string &what, Access access,
+                    const Store &store, bool async) {
     const Index warp = target.limits.warp;
-    const std::vector<Index> tile = *copy.source.constantTileExtents();
-    auto form = analysis::tileForm(*copy.source.buffer);
-    Index panel = form && form->panelBytes ? form->panelBytes * 8 / copy.source.buffer->dtype.bits()
-                                           : tile.back();
-    auto parts = form ? warpBoxes(*copy.layout, panel, warp) : std::nullopt;
+    const std::vector<Index> tile = *store.source.constantTileExtents();
+    auto form = analysis::tileForm(*store.source.buffer);
+    Index panel = form && form->panelBytes
+                      ? form->panelBytes * 8 / store.source.buffer->dtype.bits()
+                      : tile.back();
+    auto parts = form ? warpBoxes(*store.layout, panel, warp) : std::nullopt;
     if (!parts)
-      return notByMap(copy);
+      return notByMap(store.range, store.source);
     b.add<FenceStmt>().what = FenceKind::ProxyAsync;
     b.barrier().scope = BarrierScope::Warp;
     Expr first = warpOf(threads) * warp;
     b.when(equals(floorMod(threads.index, warp), 0), [&] {
       for (Index reg : parts->registers) {
         Expr inputs[] = {context.int32(reg), first};
-        std::vector<Expr> corner = layoutExprs(*copy.layout, inputs);
-        Region global = partOf(copy.target, corner, {parts->rows, parts->columns});
-        Region shared = partOf(copy.source, corner, {parts->rows, parts->columns});
+        std::vector<Expr> corner = layoutExprs(*store.layout, inputs);
+        Region global = partOf(store.target, corner, {parts->rows, parts->columns});
+        Region shared = partOf(store.source, corner, {parts->rows, parts->columns});
         auto boxes = analysis::tensorBoxes(global, shared, *form, anywhere);
         if (!boxes)
-          return notByMap(copy);
-        storeBoxes(b, "tma_store", global, shared, *boxes, Access::Write);
+          return notByMap(store.range, store.source);
+        storeBoxes(b, what, global, shared, *boxes, access);
       }
-      close(b, !copy.async);
+      close(b, !async);
     });
   }
 
@@ -392,10 +397,9 @@ private:
     TLC_UNREACHABLE("a thread of no launch");
   }
 
-  void notByMap(const CopyStmt &copy) const {
-    diagnostics
-        .report(diag::NotByTensorMap, copy.range, "its boxes do not fit the layout of the tile")
-        .label(copy.source.buffer->range, "allocated here");
+  void notByMap(SourceRange range, const Region &tile) const {
+    diagnostics.report(diag::NotByTensorMap, range, "its boxes do not fit the layout of the tile")
+        .label(tile.buffer->range, "allocated here");
   }
 
   /// A box of a region's tile.

@@ -30,6 +30,7 @@
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
 #include "passes/roles/Channels.h"
+#include "passes/roles/Rings.h"
 
 #include <algorithm>
 
@@ -47,29 +48,6 @@ struct Parts {
               second = 0; ///< the second product, and the first of the statements moved with it
   std::vector<std::size_t> early, late; ///< between the two, in program order
 };
-
-/// Nothing but waits, arrivals and ring positions: what may move with a product.
-bool isHandover(const Stmt &stmt) {
-  switch (stmt.kind) {
-  case StmtKind::Load:
-    return cast<LoadStmt>(stmt).source.buffer->storage()->scope == Scope::Local;
-  case StmtKind::Store:
-    return cast<StoreStmt>(stmt).target.buffer->storage()->scope == Scope::Local;
-  case StmtKind::Mbar:
-    return true;
-  case StmtKind::Barrier:
-    return cast<BarrierStmt>(stmt).scope == BarrierScope::Warp;
-  case StmtKind::If: {
-    const auto &branch = cast<IfStmt>(stmt);
-    auto all = [](const Block &b) {
-      return std::all_of(b.begin(), b.end(), [](const StmtPtr &s) { return isHandover(*s); });
-    };
-    return all(branch.then) && all(branch.otherwise);
-  }
-  default:
-    return false;
-  }
-}
 
 bool touches(const Effects &effects, const Buffer *storage) {
   return effects.readsStorage(storage) || effects.writesStorage(storage);

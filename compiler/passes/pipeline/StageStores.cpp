@@ -26,7 +26,7 @@
 //
 // The first piece waits until all of the tile before has been read, which in a walk over tiles is
 // long ago. Halves are made before the first piece because no branch may stand between a warpgroup
-// product's wait and those who read its sums.
+// product's wait and those who read its sums. Additions to what is there go the same way.
 //
 // Why here: behind the pipeliner, since only now the versions of tiles and with them the room are
 // known; before layouts, since it adds a tile that wants one.
@@ -38,7 +38,6 @@
 #include "passes/plan/TensorStores.h"
 #include "passes/sync/SharedArena.h"
 
-#include "analysis/Copies.h"
 #include "ir/Builder.h"
 #include "ir/Walk.h"
 #include "support/Check.h"
@@ -89,29 +88,29 @@ public:
   void run(LaunchPlan &plan) {
     if (plan.persistent.value_or(false))
       persistentBlocks = std::max<std::int64_t>(1, plan.minBlocks);
-    std::vector<CopyStmt *> stores = analysis::fragmentStores(launch);
+    std::vector<analysis::FragmentStore> stores = analysis::fragmentStores(launch);
     std::vector<Index> slices = narrowestSlices(launch, target);
     for (std::size_t i = 0; i < std::min(stores.size(), plan.stores.size()); ++i)
       if (plan.stores[i].way == StoreWay::Staged)
-        stage(*stores[i], plan.stores[i], slices[i]);
+        stage(cast<CopyStmt>(*stores[i].stmt), plan.stores[i], slices[i]);
       else if (plan.stores[i].way == StoreWay::Tensor)
-        stageTensor(*stores[i], plan.stores[i]);
+        stageTensor(stores[i], plan.stores[i]);
   }
 
 private:
   /// By tensor maps, with fewer buffers where there is no room for all.
-  void stageTensor(CopyStmt &copy, StorePlan &plan) {
-    const FragmentHome *home = homes.of(copy.source.buffer);
+  void stageTensor(const analysis::FragmentStore &store, StorePlan &plan) {
+    const FragmentHome *home = homes.of(store.source->buffer);
     TLC_CHECK(home, "a fragment whose layout was known when stores were planned");
     const std::int64_t before = planArena(launch).bytes;
     std::int64_t after = before;
     for (Index buffers = plan.buffers; buffers > 0; --buffers) {
-      auto make = [&] { return tensorStore(copy, *home, plan, buffers); };
+      auto make = [&] { return tensorStore(store, *home, plan, buffers); };
       auto keep = [&] {
         after = planArena(launch).bytes;
         return plan.binding || admissible(before, after);
       };
-      if (!replace(copy, make, keep))
+      if (!replace(*store.stmt, make, keep))
         continue;
       plan.buffers = buffers;
       return;
@@ -158,9 +157,9 @@ private:
 
   /// Puts what `make` makes in the store's place; takes it back unless `keep` likes it there.
   /// Whether it stays.
-  bool replace(CopyStmt &copy, const std::function<Block()> &make,
+  bool replace(const Stmt &store, const std::function<Block()> &make,
                const std::function<bool()> &keep) {
-    Place place = placeOf(launch.body, copy);
+    Place place = placeOf(launch.body, store);
     const std::size_t known = function.buffers.size();
     Block staged = make();
     const auto count = static_cast<std::ptrdiff_t>(staged.size());
@@ -219,47 +218,63 @@ private:
   }
 
   /// The store by tensor maps, through `buffers` tiles that take turns.
-  Block tensorStore(const CopyStmt &copy, const FragmentHome &home, const StorePlan &plan,
-                    Index buffers) {
+  Block tensorStore(const analysis::FragmentStore &store, const FragmentHome &home,
+                    const StorePlan &plan, Index buffers) {
     const Index columns = plan.columns;
-    const Index all = copy.target.constantTileExtents()->back();
-    const DType dtype = copy.target.buffer->dtype;
+    const Index all = store.target->constantTileExtents()->back();
+    const DType dtype = store.target->buffer->dtype;
     Block out;
     Builder builder(function, out);
-    builder.range = copy.range;
-    Region source = copy.source;
+    builder.range = store.stmt->range;
+    Region source = *store.source;
     if ((all > columns || plan.deferred) && dtype.bits() < source.buffer->dtype.bits()) {
       Buffer &packed = function.addBuffer(source.buffer->name + "_h", dtype, Scope::Fragment,
-                                          copy.source.tileExtents(), copy.range);
+                                          store.source->tileExtents(), store.stmt->range);
       builder.alloc(packed);
       addCopy(builder, source, wholeRegion(*function.context, packed));
       source = wholeRegion(*function.context, packed);
     }
-    Buffer &tile = function.addBuffer(copy.source.buffer->name + "_t", dtype, Scope::Shared,
-                                      columnsOf(copy.target, 0, columns).tileExtents(), copy.range);
+    Buffer &tile =
+        function.addBuffer(store.source->buffer->name + "_t", dtype, Scope::Shared,
+                           columnsOf(*store.target, 0, columns).tileExtents(), store.stmt->range);
     tile.versions = buffers;
     tile.alignment = tileAlignment;
     builder.alloc(tile);
-    for (Index c = 0, piece = 0; c < all; c += columns, ++piece) {
+    for (Index c = 0, number = 0; c < all; c += columns, ++number) {
       // Behind the first piece, those of this tile alone are on their way.
-      if (piece == 0 || piece >= buffers) {
-        AsyncStmt &wait = builder.wait(piece == 0 ? 0 : buffers - 1, AsyncKind::Bulk);
+      if (number == 0 || number >= buffers) {
+        AsyncStmt &wait = builder.wait(number == 0 ? 0 : buffers - 1, AsyncKind::Bulk);
         wait.readsOnly = true;
         builder.barrier().scope = BarrierScope::Warp;
       }
       Region staged = wholeRegion(*function.context, tile);
       if (buffers > 1)
-        staged.version = function.context->int32(piece % buffers);
+        staged.version = function.context->int32(number % buffers);
       addCopy(builder, columnsOf(source, c, columns), staged);
-      auto store = std::make_unique<CopyStmt>(copy);
-      store->source = staged;
-      store->target = columnsOf(copy.target, c, columns);
-      store->copyKind = CopyKind::Tma;
-      store->async = true;
-      store->layout = home.columns(columns)->layout;
-      builder.add(std::move(store));
+      builder.add(piece(store, staged, columnsOf(*store.target, c, columns),
+                        home.columns(columns)->layout));
     }
     return out;
+  }
+
+  /// One piece of the store: of which each warp issues what the layout gives to its threads.
+  static StmtPtr piece(const analysis::FragmentStore &store, Region from, Region to,
+                       const Layout &layout) {
+    auto filled = [&](auto stmt) {
+      stmt->source = std::move(from);
+      stmt->target = std::move(to);
+      stmt->layout = layout;
+      return stmt;
+    };
+    if (store.adds) {
+      auto addition = filled(std::make_unique<AtomicTileStmt>(cast<AtomicTileStmt>(*store.stmt)));
+      addition->useTma = true;
+      return addition;
+    }
+    auto copy = filled(std::make_unique<CopyStmt>(cast<CopyStmt>(*store.stmt)));
+    copy->copyKind = CopyKind::Tma;
+    copy->async = true;
+    return copy;
   }
 
   static void addCopy(Builder &builder, Region from, Region to) {
@@ -299,8 +314,7 @@ private:
 bool waitAtEnds(Function &function, Block &block, bool ownThreads) {
   bool stores = false;
   for (StmtPtr &stmt : block) {
-    const auto *copy = dynCast<CopyStmt>(stmt.get());
-    stores |= copy && copy->layout && analysis::isTmaCopy(*copy);
+    stores |= isStoreByWarps(*stmt);
     forEachBlock(
         *stmt, [&](Block &inner) { stores |= waitAtEnds(function, inner, isa<RoleStmt>(*stmt)); });
   }

@@ -12,7 +12,8 @@
 #include "passes/sync/SharedArena.h"
 
 #include <algorithm>
-#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace tlc::passes {
@@ -31,23 +32,83 @@ LoopPlan *longestPipeline(LaunchPlan *plan) {
   return longest;
 }
 
-/// 32-bit registers of each thread that the fragments of a launch take if all were live at once.
-std::int64_t fragmentRegisters(const Launch &launch, std::vector<const Buffer *> &fragments) {
-  walk(launch.body, [&](const Stmt &stmt) {
-    if (auto *alloc = dynCast<AllocStmt>(&stmt); alloc && alloc->buffer->scope == Scope::Fragment &&
-                                                 !alloc->buffer->base && alloc->buffer->layout)
-      fragments.push_back(alloc->buffer);
-    return true;
-  });
-  return std::accumulate(fragments.begin(), fragments.end(), std::int64_t{0},
-                         [](std::int64_t sum, const Buffer *b) {
-                           return sum + (storageBytes(b->dtype, registerCount(*b)) + 3) / 4;
-                         });
-}
+/// From where to where each fragment of a launch holds a value that is still needed, as numbers of
+/// statements; in loops that start with an older value, all of the loop. Of one statement writes
+/// come behind reads, so that a copy may have its target in its source's registers.
+class Lives {
+public:
+  explicit Lives(const Launch &launch) { visit(launch.body); }
+
+  /// The fragments that are live at once where they take most, and their 32-bit registers.
+  std::int64_t most(std::vector<const Buffer *> &fragments) const {
+    std::int64_t best = 0;
+    for (const Buffer *fragment : order) {
+      const std::int64_t at = lives.at(fragment).first;
+      std::vector<const Buffer *> here;
+      std::int64_t sum = 0;
+      for (const Buffer *one : order)
+        if (const Life &other = lives.at(one); other.first <= at && at <= other.last) {
+          here.push_back(one);
+          sum += (storageBytes(one->dtype, registerCount(*one)) + 3) / 4;
+        }
+      if (sum > best)
+        best = sum, fragments = std::move(here);
+    }
+    return best;
+  }
+
+private:
+  struct Life {
+    std::int64_t first = 0, last = 0;
+  };
+
+  void use(const Buffer *fragment, std::int64_t at) {
+    auto [life, fresh] = lives.try_emplace(fragment, Life{at, at});
+    if (fresh)
+      order.push_back(fragment);
+    life->second.first = std::min(life->second.first, at);
+    life->second.last = std::max(life->second.last, at);
+  }
+
+  void visit(const Block &block) {
+    for (const StmtPtr &stmt : block) {
+      const std::int64_t begin = 2 * number++;
+      forEachUse(*stmt, [&](const BufferUse &u) {
+        const Buffer *storage = u.buffer->storage();
+        if (storage->scope != Scope::Fragment || !storage->layout)
+          return;
+        if (u.access != Access::Write)
+          use(storage, begin);
+        if (u.access != Access::Read)
+          use(storage, begin + 1);
+      });
+      forEachBlock(std::as_const(*stmt), [&](const Block &inner) { visit(inner); });
+      if (isa<ForStmt>(*stmt) || isa<WhileStmt>(*stmt))
+        outlive(*stmt, begin);
+    }
+  }
+
+  /// What was there before a loop stays for all of its rounds.
+  void outlive(const Stmt &loop, std::int64_t begin) {
+    std::unordered_set<const Buffer *> own;
+    walk(loop, [&](const Stmt &stmt) {
+      if (const auto *alloc = dynCast<AllocStmt>(&stmt))
+        own.insert(alloc->buffer);
+      return true;
+    });
+    for (const Buffer *fragment : order)
+      if (Life &life = lives.at(fragment); life.last >= begin && !own.count(fragment))
+        life = {std::min(life.first, begin), 2 * number - 1};
+  }
+
+  std::int64_t number = 0;
+  std::unordered_map<const Buffer *, Life> lives;
+  std::vector<const Buffer *> order;
+};
 
 void checkRegisters(const Launch &launch, PassContext &context) {
   std::vector<const Buffer *> fragments;
-  std::int64_t needed = fragmentRegisters(launch, fragments);
+  std::int64_t needed = Lives(launch).most(fragments);
   int limit = context.target.limits.registersPerThread;
   if (needed <= limit)
     return;

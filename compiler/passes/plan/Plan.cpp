@@ -74,7 +74,13 @@ private:
     plan.stores = planStores(launch, pass.target, ranges);
     if (function.options.hintsAreBinding)
       for (StorePlan &store : plan.stores)
-        store = {store.name, StoreWay::Direct, true, "as written"};
+        store = decided(store, StoreWay::Direct, "as written");
+  }
+
+  static StorePlan decided(const StorePlan &store, StoreWay way, const char *reason) {
+    StorePlan plan{store.name, way, true, reason};
+    plan.adds = store.adds;
+    return plan;
   }
 
   LoopPlan planned(const ForStmt &loop) {
@@ -135,7 +141,8 @@ private:
     for (std::size_t i = 0; same && i < given.loops.size(); ++i)
       same = given.loops[i].name == plan.loops[i].name;
     for (std::size_t i = 0; same && i < given.stores.size(); ++i)
-      same = given.stores[i].name == plan.stores[i].name;
+      same = given.stores[i].name == plan.stores[i].name &&
+             given.stores[i].adds == plan.stores[i].adds;
     return same;
   }
 
@@ -146,7 +153,7 @@ private:
     for (std::size_t i = 0; i < given.stores.size(); ++i) {
       const StorePlan &wanted = given.stores[i];
       StorePlan &store = plan.stores[i];
-      store = {store.name, wanted.way, true, "as given"};
+      store = decided(store, wanted.way, "as given");
       if (store.way != StoreWay::Tensor)
         continue;
       store.deferred = wanted.deferred;
@@ -177,6 +184,7 @@ private:
     if (given.persistent) {
       plan.fold = given.fold;
       plan.tileStages = given.tileStages;
+      plan.joined = given.joined;
       followSharing(given.sharedAxis, plan);
     }
     if (!plan.persistent.value_or(false))

@@ -68,10 +68,10 @@ public:
       possible = possible && channel.block == &loops[0].loop->body;
       byMaps.insert(channel.copies.begin(), channel.copies.end());
     }
-    std::vector<CopyStmt *> stores = analysis::fragmentStores(launch);
+    std::vector<analysis::FragmentStore> stores = analysis::fragmentStores(launch);
     for (std::size_t i = 0; i < stores.size() && i < plan.stores.size(); ++i)
       if (plan.stores[i].way == StoreWay::Tensor)
-        byMaps.insert(stores[i]);
+        byMaps.insert(stores[i].stmt);
   }
 
   /// Bytes of a round that neighbours along the dimension have in common; 0 if they may not load

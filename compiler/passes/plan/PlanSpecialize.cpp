@@ -12,6 +12,8 @@
 #include "passes/roles/SplitConsumers.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <unordered_map>
 
 namespace tlc::passes {
@@ -22,6 +24,8 @@ namespace {
 
 /// Registers of a thread beside its accumulators: addresses, loop state, operands on their way.
 constexpr std::int64_t otherRegisters = 56;
+/// The same beside the sums of one tile and the halves of another.
+constexpr std::int64_t besideTiles = 24;
 /// Of barriers, and what alignment leaves.
 constexpr std::int64_t barrierBytes = 1024;
 /// More stages than this hide no more latency.
@@ -142,6 +146,24 @@ std::optional<Directions> tripDirections(Function &function, Launch &launch, con
   return found;
 }
 
+/// Whether the threads that multiply can keep a finished tile, packed to `stored`, while they sum
+/// up the next one.
+bool keepsTwoTiles(const Launch &launch, PassContext &pass, const LaunchPlan &plan,
+                   const ChannelPlan &channels, const Region &stored) {
+  std::int64_t sums = 0;
+  walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+    if (const auto *gemm = dynCast<GemmStmt>(&stmt))
+      sums += bytesOf(*gemm->c.buffer);
+    return true;
+  });
+  const std::vector<std::int64_t> extents = *stored.constantTileExtents();
+  const std::int64_t packed =
+      std::accumulate(extents.begin(), extents.end(), std::int64_t{stored.buffer->dtype.bits() / 8},
+                      std::multiplies<>());
+  const std::int64_t room = registersOf(launch, channels, plan.split, pass.target).consumer;
+  return (sums + packed) / 4 / launch.threadCount() + besideTiles <= room;
+}
+
 /// Blocks that fill a multiprocessor walk over tiles, so that the next tiles are loaded while this
 /// one is stored. Of several consumers only: they have all registers, so that no second block would
 /// fit anyway. Shares must be known beforehand: blocks of a grid go where there is room, tiles of a
@@ -178,10 +200,11 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
   bool products = std::all_of(channels.channels.begin(), channels.channels.end(),
                               [](const Channel &c) { return c.repeats && onlyProduct(c); }) &&
                   !channels.byThreads(); // which need registers, too
-  std::vector<CopyStmt *> copies = analysis::fragmentStores(launch);
-  for (std::size_t i = 0; i < copies.size() && copies.size() == 1; ++i)
+  std::vector<analysis::FragmentStore> stores = analysis::fragmentStores(launch);
+  for (std::size_t i = 0; i < stores.size() && stores.size() == 1; ++i)
     if (StorePlan &store = plan.stores[i]; store.way == StoreWay::Tensor && !store.binding)
-      store.deferred = products && copies[i]->target.buffer->dtype.bits() == 16;
+      store.deferred = products && !store.adds && stores[i].target->buffer->dtype.bits() == 16 &&
+                       keepsTwoTiles(launch, pass, plan, channels, *stores[i].target);
 }
 
 /// Who issues the copies, and why not all are tensor copies.

@@ -84,8 +84,20 @@ private:
 
 std::string slots(double value) { return std::to_string(std::llround(value)); }
 
-StorePlan planned(const CopyStmt &copy, const FragmentHomes &homes, const TensorStore &tensor,
-                  const Target &target, const analysis::Ranges &ranges) {
+/// Of additions there are two ways: tensor maps take whole lines to the cache, where a thread's
+/// instructions take single elements.
+StorePlan plannedAddition(const analysis::FragmentStore &store, const TensorStore &tensor) {
+  StorePlan plan;
+  plan.name = store.target->buffer->storage()->name;
+  plan.adds = true;
+  std::string fault = tensor.take(0, 0, plan);
+  plan.reason =
+      fault.empty() ? "each warp adds its own rows by tensor maps" : "element by element: " + fault;
+  return plan;
+}
+
+StorePlan plannedCopy(const CopyStmt &copy, const FragmentHomes &homes, const TensorStore &tensor,
+                      const Target &target, const analysis::Ranges &ranges) {
   StorePlan plan;
   plan.name = copy.target.buffer->storage()->name;
   auto tile = copy.target.constantTileExtents();
@@ -144,9 +156,9 @@ Index narrowestSlice(const Layout &home) {
 std::vector<Index> narrowestSlices(Launch &launch, const Target &target) {
   FragmentHomes homes(launch, target);
   std::vector<Index> slices;
-  for (const CopyStmt *copy : analysis::fragmentStores(launch)) {
-    const FragmentHome *home = homes.of(copy->source.buffer);
-    slices.push_back(home && copy->source.wholeBuffer() ? narrowestSlice(home->layout) : 0);
+  for (const analysis::FragmentStore &store : analysis::fragmentStores(launch)) {
+    const FragmentHome *home = homes.of(store.source->buffer);
+    slices.push_back(home && store.source->wholeBuffer() ? narrowestSlice(home->layout) : 0);
   }
   return slices;
 }
@@ -156,8 +168,12 @@ std::vector<StorePlan> planStores(Launch &launch, const Target &target, analysis
   std::vector<TensorStore> tensor = tensorStores(launch, target, ranges);
   std::vector<StorePlan> plans;
   analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
-    if (analysis::isFragmentStore(stmt))
-      plans.push_back(planned(cast<CopyStmt>(stmt), homes, tensor[plans.size()], target, ranges));
+    if (auto store = analysis::asFragmentStore(stmt)) {
+      const TensorStore &byMap = tensor[plans.size()];
+      plans.push_back(store->adds
+                          ? plannedAddition(*store, byMap)
+                          : plannedCopy(cast<CopyStmt>(stmt), homes, byMap, target, ranges));
+    }
     return true;
   });
   return plans;

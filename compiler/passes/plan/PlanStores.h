@@ -1,11 +1,12 @@
-// The copies of fragments to global memory, and which of them are better made by way of shared
-// memory.
+// The copies of fragments to global memory, additions there among them, and which of them are
+// better made by way of shared memory.
 #pragma once
 
 #include "analysis/Ranges.h"
 #include "passes/Schedule.h"
 #include "target/Target.h"
 
+#include <optional>
 #include <vector>
 
 namespace tlc::passes {

@@ -84,7 +84,26 @@ std::optional<Layout> ofFirstWarp(const Layout &schedule, Index warp) {
   return sliceInput(schedule, "thread", 0, warp);
 }
 
+/// Whether other blocks may learn from the statement what this one has written.
+bool tellsOthers(const Stmt &stmt) {
+  if (const auto *atomic = dynCast<AtomicStmt>(&stmt))
+    return atomic->order != MemoryOrder::Relaxed;
+  if (const auto *atomic = dynCast<AtomicTileStmt>(&stmt))
+    return atomic->order != MemoryOrder::Relaxed;
+  if (const auto *fence = dynCast<FenceStmt>(&stmt))
+    return fence->what == FenceKind::Device || fence->what == FenceKind::System;
+  const auto *barrier = dynCast<BarrierStmt>(&stmt);
+  return barrier && barrier->scope == BarrierScope::Grid;
+}
+
 } // namespace
+
+bool isStoreByWarps(const Stmt &stmt) {
+  if (const auto *copy = dynCast<CopyStmt>(&stmt))
+    return copy->layout && !copy->barrier.buffer && analysis::isTmaCopy(*copy);
+  const auto *atomic = dynCast<AtomicTileStmt>(&stmt);
+  return atomic && atomic->useTma && atomic->layout;
+}
 
 std::optional<WarpBoxes> warpBoxes(const Layout &schedule, Index columns, Index warp) {
   Index registers = schedule.input("reg").size(), threads = schedule.input("thread").size();
@@ -139,14 +158,15 @@ Region columnsOf(Region region, Index first, Index count) {
   return region;
 }
 
-TensorStore::TensorStore(const Launch &launch, const CopyStmt &copy, const FragmentHome *home,
-                         const Target &target, const analysis::Ranges &ranges)
-    : copy(copy), home(home) {
+TensorStore::TensorStore(const Launch &launch, const analysis::FragmentStore &store,
+                         const FragmentHome *home, const Target &target,
+                         const analysis::Ranges &ranges)
+    : store(store), home(home) {
   fault = unfit(launch, ranges);
   if (!fault.empty())
     return;
-  extents = *copy.target.constantTileExtents();
-  Index bytes = copy.target.buffer->dtype.bits() / 8;
+  extents = *store.target->constantTileExtents();
+  Index bytes = store.target->buffer->dtype.bits() / 8;
   std::string narrower;
   for (Index row : rowBytes) {
     Index columns = row / bytes;
@@ -167,31 +187,38 @@ TensorStore::TensorStore(const Launch &launch, const CopyStmt &copy, const Fragm
 
 /// Whatever the columns.
 std::string TensorStore::unfit(const Launch &launch, const analysis::Ranges &ranges) const {
-  auto tile = copy.target.constantTileExtents();
+  auto tile = store.target->constantTileExtents();
   if (!home || home->atom->kind != AtomKind::WarpGroup)
     return "it is no tile of warpgroup products";
-  if (!tile || tile->size() != 2 || copy.source.constantTileExtents() != tile ||
-      !copy.source.wholeBuffer() || copy.layout)
+  if (!tile || tile->size() != 2 || store.source->constantTileExtents() != tile ||
+      !store.source->wholeBuffer() || store.scheduled)
     return "it is not stored as a whole, element by element";
-  DType dtype = copy.target.buffer->dtype;
+  DType dtype = store.target->buffer->dtype;
   if (dtype.lanes != 1 || (dtype.bits() != 16 && dtype.bits() != 32))
     return "its elements are neither 16 nor 32 bits wide";
-  // Stores are in flight for a while: none may meet another access of the same elements.
-  const Buffer *tensor = copy.target.buffer->storage();
+  return inFlight(launch, ranges);
+}
+
+/// Stores are in flight for a while: none may meet another access of the same elements, unless both
+/// add, and nobody may be told that they are done.
+std::string TensorStore::inFlight(const Launch &launch, const analysis::Ranges &ranges) const {
+  const Buffer *tensor = store.target->buffer->storage();
   std::vector<Expr> used;
-  for (Expr offset : copy.target.offsets)
+  for (Expr offset : store.target->offsets)
     collectVars(analysis::expandLets(offset, ranges), used);
   std::string why;
   std::vector<const Stmt *> around;
   std::function<void(const Block &)> visit = [&](const Block &block) {
     for (const StmtPtr &stmt : block) {
       forEachUse(std::as_const(*stmt), [&](const BufferUse &use) {
-        if (stmt.get() != &copy && analysis::mayAlias(*use.buffer, *tensor))
+        if (stmt.get() != store.stmt && analysis::mayAlias(*use.buffer, *tensor))
           why = "the launch also accesses it elsewhere";
       });
       if (isa<ExitStmt>(*stmt) || isa<SourceStmt>(*stmt))
         why = "threads may end before the stores are done";
-      if (stmt.get() == &copy)
+      if (tellsOthers(*stmt))
+        why = "other blocks are told what is done";
+      if (stmt.get() == store.stmt && !store.adds)
         for (const Stmt *outer : around) {
           const auto *loop = dynCast<ForStmt>(outer);
           if (isa<WhileStmt>(*outer) ||
@@ -213,16 +240,19 @@ std::string TensorStore::unfit(Index columns, const Target &target,
   auto slice = home->columns(columns);
   if (!slice)
     return "warps share its rows";
-  DType dtype = copy.target.buffer->dtype;
-  Context &context = copy.target.offsets.front().context();
+  DType dtype = store.target->buffer->dtype;
+  Context &context = store.target->offsets.front().context();
   Buffer tile;
-  tile.name = copy.source.buffer->name;
+  tile.name = store.source->buffer->name;
   tile.dtype = dtype;
   tile.shape = {context.int32(extents[0]), context.int32(columns)};
-  CopyStmt there(copy.range);
-  there.source = wholeRegion(context, tile);
-  there.target = columnsOf(copy.target, 0, columns);
-  std::string why = analysis::whyNotTma(there, target, ranges);
+  auto faultAs = [&](auto like) {
+    like.source = wholeRegion(context, tile);
+    like.target = columnsOf(*store.target, 0, columns);
+    return analysis::whyNotTma(like, target, ranges);
+  };
+  std::string why = store.adds ? faultAs(cast<AtomicTileStmt>(*store.stmt))
+                               : faultAs(CopyStmt(store.stmt->range));
   if (!why.empty())
     return why;
   Index bytes = dtype.bits() / 8, panel = columns;
@@ -247,7 +277,7 @@ std::string TensorStore::take(Index columns, Index buffers, StorePlan &plan) con
   Index pieces = extents[1] / plan.columns;
   plan.buffers = std::min<Index>(pieces, buffers ? buffers : 2);
   plan.stagingBytes =
-      plan.buffers * extents[0] * plan.columns * copy.target.buffer->dtype.bits() / 8;
+      plan.buffers * extents[0] * plan.columns * store.target->buffer->dtype.bits() / 8;
   return "";
 }
 
@@ -256,10 +286,8 @@ std::vector<TensorStore> tensorStores(Launch &launch, const Target &target,
   FragmentHomes homes(launch, target);
   std::vector<TensorStore> stores;
   analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
-    if (analysis::isFragmentStore(stmt)) {
-      auto &copy = cast<CopyStmt>(stmt);
-      stores.emplace_back(launch, copy, homes.of(copy.source.buffer), target, ranges);
-    }
+    if (auto store = analysis::asFragmentStore(stmt))
+      stores.emplace_back(launch, *store, homes.of(store->source->buffer), target, ranges);
     return true;
   });
   return stores;

@@ -1,10 +1,12 @@
-// Fragments that tensor maps store, by way of shared memory: each warp on its own.
+// Fragments that tensor maps store, or add to what is there, by way of shared memory: each warp on
+// its own.
 //
 // The threads of a warp hold whole rows of a fragment between them, a block of neighbouring ones or
 // several. So no warp has to wait for another: it writes its rows of a tile in shared memory, and
 // one of its threads starts the copies of those rows.
 #pragma once
 
+#include "analysis/Copies.h"
 #include "analysis/Ranges.h"
 #include "passes/Schedule.h"
 #include "passes/plan/FragmentHomes.h"
@@ -24,14 +26,17 @@ struct WarpBoxes {
 /// the same one as the others'.
 std::optional<WarpBoxes> warpBoxes(const Layout &schedule, Index columns, Index warp);
 
+/// Whether the statement is such a store, as stage-stores makes them.
+bool isStoreByWarps(const ir::Stmt &stmt);
+
 /// `count` columns of a region from column `first` on; its last dim that is not dropped.
 ir::Region columnsOf(ir::Region region, Index first, Index count);
 
 /// One fragment store, as tensor maps would do it.
 class TensorStore {
 public:
-  TensorStore(const ir::Launch &launch, const ir::CopyStmt &copy, const FragmentHome *home,
-              const Target &target, const analysis::Ranges &ranges);
+  TensorStore(const ir::Launch &launch, const analysis::FragmentStore &store,
+              const FragmentHome *home, const Target &target, const analysis::Ranges &ranges);
 
   /// Writes into `plan` that it is done so, `columns` at a time with `buffers` that take turns (0:
   /// as is best). Says why it cannot be, and leaves the plan alone; "" if it can.
@@ -39,9 +44,10 @@ public:
 
 private:
   std::string unfit(const ir::Launch &launch, const analysis::Ranges &ranges) const;
+  std::string inFlight(const ir::Launch &launch, const analysis::Ranges &ranges) const;
   std::string unfit(Index columns, const Target &target, const analysis::Ranges &ranges) const;
 
-  const ir::CopyStmt &copy;
+  analysis::FragmentStore store;
   const FragmentHome *home;
   std::string fault;                 ///< whatever the columns
   std::vector<Index> possible;       ///< columns, the best first

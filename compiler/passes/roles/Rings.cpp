@@ -194,4 +194,26 @@ void Rings::useVersion(Stmt &stmt, const Ring &ring, Position at) const {
   });
 }
 
+bool isHandover(const Stmt &stmt) {
+  switch (stmt.kind) {
+  case StmtKind::Load:
+    return cast<LoadStmt>(stmt).source.buffer->storage()->scope == Scope::Local;
+  case StmtKind::Store:
+    return cast<StoreStmt>(stmt).target.buffer->storage()->scope == Scope::Local;
+  case StmtKind::Mbar:
+    return true;
+  case StmtKind::Barrier:
+    return cast<BarrierStmt>(stmt).scope == BarrierScope::Warp;
+  case StmtKind::If: {
+    const auto &branch = cast<IfStmt>(stmt);
+    auto all = [](const Block &b) {
+      return std::all_of(b.begin(), b.end(), [](const StmtPtr &s) { return isHandover(*s); });
+    };
+    return all(branch.then) && all(branch.otherwise);
+  }
+  default:
+    return false;
+  }
+}
+
 } // namespace tlc::passes

@@ -85,4 +85,8 @@ private:
   std::deque<Ring> rings; ///< which stay where they are
 };
 
+/// Whether a statement is nothing but waits, arrivals and ring positions, as rings make them: what
+/// may move with the product that uses a tile.
+bool isHandover(const ir::Stmt &stmt);
+
 } // namespace tlc::passes

@@ -125,6 +125,20 @@ RoleRegisters registersOf(const Launch &launch, const ChannelPlan &plan, bool sp
   return enough && leavesRoom(launch, target, 2) ? two : shared(launch, plan, target, 1);
 }
 
+bool needsFewRegisters(const Launch &launch, const ChannelPlan &plan, const LaunchPlan &schedule,
+                       const Target &target) {
+  const RoleRegisters registers = registersOf(launch, plan, schedule.split, target);
+  const std::int64_t computing = launch.threadCount(), group = target.limits.groupThreads();
+  if (!registers.consumer || schedule.split)
+    return false;
+  std::int64_t held = arrays(launch, plan, false, computing);
+  for (const StorePlan &store : schedule.stores)
+    if (store.deferred) // halves of a tile that is stored beside the next one
+      held += held / 2;
+  const std::int64_t threads = computing + (1 + registers.converting) * group;
+  return held <= registersAtLaunch(target, threads) / 2;
+}
+
 bool leavesProductsRoom(const Launch &launch, const Target &target) {
   return leavesRoom(launch, target, 1);
 }

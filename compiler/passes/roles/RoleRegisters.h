@@ -1,6 +1,7 @@
 // Warps and registers of the roles that specialize-warps makes.
 #pragma once
 
+#include "passes/Schedule.h"
 #include "passes/roles/Channels.h"
 
 namespace tlc::passes {
@@ -22,6 +23,12 @@ inline constexpr std::int64_t besideInstruction = 26;
 /// cannot share evenly. `launch` as it is before its roles are made.
 RoleRegisters registersOf(const ir::Launch &launch, const ChannelPlan &plan, bool split,
                           const Target &target);
+
+/// Whether the threads that compute have so little to hold that the assembler would give a thread
+/// less than the launch allows, and then does not do what the roles ask for (ptxas C7508), unless
+/// it is told that one block of a multiprocessor is enough.
+bool needsFewRegisters(const ir::Launch &launch, const ChannelPlan &plan,
+                       const LaunchPlan &schedule, const Target &target);
 
 /// Whether products can be compiled where a warpgroup more than that of the tensor copies takes
 /// registers: the assembler wants an instruction's accumulators to fit into what a thread has at

@@ -445,7 +445,10 @@ void specializeWarps(Function &function, PassContext &context) {
     if (plan->split)
       split = findConsumerSplit(launch, channels);
     TLC_CHECK(!split || split->reason.empty(), "a planned split that cannot be made");
+    const bool few = needsFewRegisters(launch, channels, *plan, context.target);
     Specializer(function, launch, context, std::move(channels), std::move(split)).run();
+    if (few)
+      launch.minBlocksPerSm = std::max<std::int64_t>(1, launch.minBlocksPerSm);
   }
 }
 

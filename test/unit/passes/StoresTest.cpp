@@ -269,6 +269,87 @@ TEST_CASE("a schedule says how many columns tensor maps store, and through how m
   CHECK_FALSE(direct->contains("c_t"));
 }
 
+namespace {
+
+/// The same, added to what is there.
+std::string additions(const std::string &result, std::int64_t m, std::int64_t n,
+                      std::int64_t threads = 128, const std::string &extra = "") {
+  std::string text = warpgroups(result, m, n, threads, extra);
+  text.replace(text.find("%N] out"), 7, "%N]");
+  const std::string copy = "    copy %c -> ";
+  std::size_t at = text.find(copy);
+  text.replace(at, copy.size(), "    atomic_tile add ");
+  text.insert(text.find('\n', at), " from(%c)");
+  return text;
+}
+
+} // namespace
+
+TEST_CASE("each warp adds its rows by tensor maps") {
+  for (auto [result, m, n, threads] : {std::tuple("f32", 64, 64, 128),
+                                       {"f32", 128, 96, 256},
+                                       {"f16", 64, 192, 128},
+                                       {"bf16", 128, 32, 256}}) {
+    INFO(result << " " << m << "x" << n);
+    TextKernel k(additions(result, m, n, threads), "sm90");
+    k.mustRun(upToStaging());
+    const passes::StorePlan &store = k.schedule.launches[0].stores.at(0);
+    INFO(store.reason);
+    CHECK(store.way == passes::StoreWay::Tensor);
+    CHECK(store.adds);
+    for (const AtomicTileStmt *addition : k.all<AtomicTileStmt>())
+      CHECK((addition->useTma && addition->layout));
+    k.checkSame({m * 2 - 3, n + 8}, {}, 1e-2);
+    TextKernel lowered(additions(result, m, n, threads), "sm90");
+    lowered.mustRun();
+    CHECK(lowered.contains("tma_reduce_add_2d"));
+    CHECK(lowered.all<AtomicStmt>().empty());
+    lowered.checkSame({m + 5, n + 16}, {}, 1e-2);
+  }
+}
+
+TEST_CASE("additions of the same elements may meet each other, but nothing else") {
+  // Round after round, unlike stores.
+  std::string again = additions("f32", 64, 64);
+  again.insert(again.find("    atomic_tile"), "    for %r in 0 .. 3 {\n");
+  again.insert(again.rfind("  }\n}"), "    }\n");
+  TextKernel rounds(again, "sm90");
+  rounds.mustRun();
+  CHECK(rounds.contains("tma_reduce_add_2d"));
+  rounds.checkSame({61, 72}, {}, 1e-2);
+  struct Case {
+    std::string text;
+    const char *reason;
+  };
+  const char *told = "    fence device\n",
+             *largest = "    atomic_tile max %C[0 : +64, 0 : +64] value(0.5)\n";
+  std::string doubles = additions("f64", 64, 64);
+  for (const Case &c : {Case{additions("f32", 64, 64, 128, told), "told"},
+                        {additions("f32", 64, 64, 128, largest), "elsewhere"},
+                        {doubles, "wide"}}) {
+    INFO(c.text);
+    TextKernel k(c.text, "sm90");
+    k.mustRun();
+    const passes::StorePlan &store = k.schedule.launches[0].stores.at(0);
+    CHECK(store.way == passes::StoreWay::Direct);
+    CHECK(store.reason.find(c.reason) != std::string::npos);
+    CHECK_FALSE(k.contains("tma_reduce"));
+  }
+  // On targets without tensor maps, and where a file says so.
+  TextKernel old(additions("f32", 64, 64), "sm80");
+  old.mustRun();
+  CHECK_FALSE(old.all<AtomicStmt>().empty());
+  passes::ScheduleError error;
+  TextKernel direct(additions("f32", 64, 64), "sm90");
+  direct.schedule = *passes::parseSchedule("launch k {\n  add C direct\n}\n", error);
+  direct.mustRun();
+  CHECK_FALSE(direct.contains("tma_reduce"));
+  CHECK_FALSE(passes::parseSchedule("launch k {\n  add C staged\n}\n", error));
+  TextKernel wrong(additions("f32", 64, 64), "sm90");
+  wrong.schedule = *passes::parseSchedule("launch k {\n  store C direct\n}\n", error);
+  CHECK_FALSE(wrong.run(upToStaging()));
+}
+
 // ---- defer-stores
 
 namespace {
@@ -433,4 +514,74 @@ TEST_CASE("tiles are counted with 32 bits, so the launcher refuses more") {
   CHECK(k.all<ForStmt>().front()->var.dtype() == DType(Scalar::Int32));
   CHECK(k.contains("<= 1073741824, \"at most 2^30 tiles\""));
   k.checkSame({9}, {0});
+}
+
+// ---- join-tiles
+
+namespace {
+
+/// Rows of scores, their sums and products with values; `rounds` along the keys, `finish` behind.
+std::string chained(const std::string &rounds) {
+  return "func @k(%Q: global f16[256, 64] readonly, %K: global f16[256, 64] readonly, "
+         "%V: global f16[256, 64] readonly, %O: global f32[256, 64] out) dims(%n: i32) {\n"
+         "  launch grid(2) threads(256) blocks(%bx) tid(%tid) {\n"
+         "    alloc %q: shared f16[128, 64]\n    alloc %k: shared f16[64, 64]\n"
+         "    alloc %v: shared f16[64, 64]\n    alloc %s_l: fragment f32[128, 64]\n"
+         "    alloc %p: fragment f16[128, 64]\n    alloc %o: fragment f32[128, 64]\n"
+         "    alloc %sum: fragment f32[128]\n    alloc %scale: fragment f32[128]\n"
+         "    copy %Q[%bx * 128 : +128, 0 : +64] -> %q\n"
+         "    fill %o = 0.0\n    fill %sum = 1.0\n    fill %scale = 0.5\n"
+         "    for %i in 0 .. " +
+         rounds +
+         " pipelined stages(2) {\n"
+         "      copy %K[%i * 64 : +64, 0 : +64] -> %k\n"
+         "      gemm %q, %k -> %s_l transpose_b clear(true) policy(full_row)\n"
+         "      reduce abs_sum %s_l -> %sum axis(1) accumulate\n"
+         "      map %r1 in 128 {\n        load %x1 = %sum[%r1]\n"
+         "        store %scale[%r1] = 1.0 / (%x1 + 1.0)\n      }\n"
+         "      copy %s_l -> %p\n"
+         "      map %r2 in 128, %c2 in 64 {\n        load %x2 = %o[%r2, %c2]\n"
+         "        load %f = %scale[%r2]\n        store %o[%r2, %c2] = %x2 * %f\n      }\n"
+         "      copy %V[%i * 64 : +64, 0 : +64] -> %v\n"
+         "      gemm %p, %v -> %o policy(full_row)\n    }\n"
+         "    map %r3 in 128 {\n      load %x3 = %sum[%r3]\n      store %sum[%r3] = %x3 + 2.0\n    "
+         "}\n"
+         "    map %r in 128, %c in 64 {\n      load %x = %o[%r, %c]\n      load %s = %sum[%r]\n"
+         "      store %o[%r, %c] = %x / %s\n    }\n    copy %o -> %O[%bx * 128 : +128, 0 : +64]\n  "
+         "}\n}\n";
+}
+
+std::vector<std::string> upToJoining() {
+  return {"bounds",           "select-atoms",     "plan",         "persist",      "split-copies",
+          "specialize-warps", "overlap-products", "stage-stores", "defer-stores", "join-tiles"};
+}
+
+} // namespace
+
+TEST_CASE("tiles that are joined come to the same") {
+  passes::ScheduleError error;
+  const auto join = *passes::parseSchedule("launch k {\n  persistent yes join\n}\n", error);
+  for (const char *rounds : {"%n", "%bx + 1", "min(%n, 3)"})
+    for (std::int64_t n : {1, 2, 4}) {
+      INFO(rounds << ", n " << n);
+      TextKernel k(chained(rounds), "sm90");
+      k.schedule = join;
+      k.mustRun(upToJoining());
+      CHECK(k.schedule.launches[0].joined);
+      CHECK(k.contains("_done"));
+      TextKernel lowered(chained(rounds), "sm90");
+      lowered.schedule = join;
+      lowered.mustRun();
+      lowered.checkSame({n}, {}, 2e-2);
+    }
+}
+
+TEST_CASE("tiles without products are not joined, and that is told") {
+  passes::ScheduleError error;
+  TextKernel k(chained("%n - %bx"), "sm90");
+  k.schedule = *passes::parseSchedule("launch k {\n  persistent yes join\n}\n", error);
+  CHECK_FALSE(k.run(upToJoining()));
+  CHECK(k.reported(diag::ScheduleMismatch));
+  CHECK_FALSE(k.schedule.launches[0].joined);
+  CHECK_FALSE(k.contains("_done"));
 }
