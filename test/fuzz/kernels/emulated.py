@@ -3,7 +3,8 @@
 
   emulated.py --tlc PATH --fuzz PATH [--first 1] [--count 8 | --minutes 60] [--forms 2] [--targets sm80,sm90] [--reduce] [SEED...]
 
-Two of three come from fuzz_kernels (tile IR), the third from programs.py (the language). `tlc run --compare` holds each result against the interpreter's; the emulator reports races, missing waits and the like. The program
+Two of three come from fuzz_kernels (tile IR), the others from programs.py and products.py (the language). `tlc run --compare` holds
+each result against the interpreter's; the emulator reports races, missing waits and the like. The program
 is run again with asynchronous work done at other times, which must change no bit. A failure prints its kernel and the command that
 repeats it; --reduce makes the kernel as small as it gets while it fails in the same way.
 """
@@ -32,6 +33,7 @@ FORMS = {
     "share-1": schedules.replaced("persistent yes share 1", only_first=True),
     "fold": schedules.replaced("persistent yes fold 1 grows"),
     "tile-stages": schedules.replaced("persistent yes stages 2"),
+    "joined": schedules.replaced("persistent yes stages 2 join"),
     "clusters-2-1": schedules.clusters(2, 1),
     "clusters-1-2": schedules.clusters(1, 2),
     "split": schedules.replaced("specialize yes split", only_first=True),
