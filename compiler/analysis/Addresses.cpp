@@ -2,7 +2,10 @@
 
 #include "ir/Fold.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
+#include <utility>
 
 namespace tlc::analysis {
 
@@ -258,8 +261,16 @@ bool ThreadAddresses::onlyOwn(const Address &a, const Address &b, const Ranges &
   if (!first)
     return false;
   auto [known, isNew] = apart.try_emplace({first, difference.constant, a.count, b.count}, false);
-  if (isNew)
-    known->second = keptApart(*first, b.count, difference.constant, a.count);
+  if (isNew) {
+    std::vector<Run> runs;
+    for (std::size_t t = 0; t < first->size(); ++t) {
+      auto thread = static_cast<std::int64_t>(t);
+      std::int64_t begin = (*first)[t], other = begin + difference.constant;
+      runs.push_back({begin, begin + b.count, thread});
+      runs.push_back({other, other + a.count, thread});
+    }
+    known->second = keptApart(std::move(runs));
+  }
   return known->second;
 }
 
@@ -376,26 +387,70 @@ std::size_t ThreadAddresses::WarpElementsHash::operator()(const WarpElements &el
   return hash;
 }
 
-/// Whether the runs of `count` elements at each thread's value and of `otherCount` elements
-/// `distance` behind it touch those of no other thread.
-bool ThreadAddresses::keptApart(const Values &values, std::int64_t count, std::int64_t distance,
-                                std::int64_t otherCount) {
-  struct Run {
-    std::int64_t begin, end;
-    std::size_t thread;
-  };
-  std::vector<Run> runs;
-  for (std::size_t t = 0; t < values.size(); ++t) {
-    runs.push_back({values[t], values[t] + count, t});
-    runs.push_back({values[t] + distance, values[t] + distance + otherCount, t});
-  }
+/// Whether runs of different owners have nothing in common.
+bool ThreadAddresses::keptApart(std::vector<Run> runs) {
   // Sorted, neighbours decide.
   std::sort(runs.begin(), runs.end(), [](const Run &x, const Run &y) { return x.begin < y.begin; });
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (std::size_t j = i + 1; j < runs.size() && runs[j].begin < runs[i].end; ++j)
-      if (runs[i].thread != runs[j].thread)
+      if (runs[i].owner != runs[j].owner)
         return false;
   return true;
+}
+
+/// The runs of all threads for each value of `vars`. `rest` is what the index is besides.
+bool ThreadAddresses::addRuns(const Address &address, Expr index, std::span<const Expr> vars,
+                              const Ranges &ranges, std::vector<Run> &runs,
+                              std::optional<Poly> &rest) {
+  if (!vars.empty()) {
+    Interval values = ranges.interval(vars.front());
+    for (std::int64_t value = values.lo; value <= values.hi; ++value) {
+      Expr there =
+          substitute(index, {{vars.front(), index.context().integer(vars.front().dtype(), value)}});
+      if (!addRuns(address, there, vars.subspan(1), ranges, runs, rest))
+        return false;
+    }
+    return true;
+  }
+  const Values *parts = threadPart(index, ranges);
+  if (!parts)
+    return false;
+  Poly others = ranges.poly(index);
+  const std::int64_t constant = std::exchange(others.constant, 0);
+  llvm::erase_if(others.terms, [&](const auto &term) {
+    return llvm::any_of(term.first, [&](Expr atom) {
+      std::vector<Expr> used;
+      collectVars(atom, used);
+      return llvm::any_of(used, [&](Expr var) { return isThread(var); });
+    });
+  });
+  if (rest && !(*rest == others))
+    return false;
+  rest = others;
+  for (std::int64_t part : *parts) {
+    std::int64_t begin = constant + part;
+    runs.push_back({begin, begin + address.count, static_cast<std::int64_t>(runs.size())});
+  }
+  return true;
+}
+
+bool ThreadAddresses::apartOver(const Address &address, std::span<const Expr> vars,
+                                const Ranges &ranges) {
+  constexpr std::int64_t most = 1 << 16;
+  if (address.warp || !address.index || !address.version)
+    return false;
+  std::int64_t combinations = launch.threadCount();
+  for (Expr var : vars) {
+    Interval values = ranges.interval(var);
+    if (values.empty() || values.lo < 0 || values.hi >= most)
+      return false;
+    combinations *= values.hi - values.lo + 1;
+    if (combinations > most)
+      return false;
+  }
+  std::vector<Run> runs;
+  std::optional<Poly> rest;
+  return addRuns(address, address.index, vars, ranges, runs, rest) && keptApart(std::move(runs));
 }
 
 } // namespace tlc::analysis

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -50,6 +51,9 @@ public:
   /// thread makes both: their indices differ by a constant, and the part that depends on the thread
   /// keeps the threads' runs apart.
   bool onlyOwn(const Address &a, const Address &b, const Ranges &ranges);
+  /// Whether an access touches other elements in every thread and for all values of `vars`, which
+  /// are of short loops; what else the index depends on stays as it is.
+  bool apartOver(const Address &address, std::span<const ir::Expr> vars, const Ranges &ranges);
   /// The elements that each warp's threads may touch, for all values of the variables in scope;
   /// null: nothing is known. Kept as long as this lives; equal elements have equal addresses.
   const WarpElements *byWarps(const Address &address, Ranges &ranges);
@@ -60,14 +64,19 @@ public:
 
 private:
   using Values = std::vector<std::int64_t>; ///< by thread
+  struct Run {
+    std::int64_t begin = 0, end = 0;
+    std::int64_t owner = 0; ///< runs of one owner may overlap
+  };
 
   bool isThread(ir::Expr var) const;
   const Values *inThreads(ir::Expr e);
   const Values *threadPart(ir::Expr index, const Ranges &ranges);
   WarpElements computeByWarps(const Address &address, Ranges &ranges) const;
   const WarpElements *kept(WarpElements elements);
-  static bool keptApart(const Values &values, std::int64_t count, std::int64_t distance,
-                        std::int64_t otherCount);
+  static bool keptApart(std::vector<Run> runs);
+  bool addRuns(const Address &address, ir::Expr index, std::span<const ir::Expr> vars,
+               const Ranges &ranges, std::vector<Run> &runs, std::optional<Poly> &rest);
 
   const ir::Launch &launch;
   const Uniformity &uniformity;

@@ -35,6 +35,15 @@ bool writeAll(int descriptor, std::string_view text) {
   return true;
 }
 
+std::string writeDevice(const std::string &path, std::string_view text) {
+  int device = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (device < 0)
+    return reason();
+  std::string failure = writeAll(device, text) ? "" : reason();
+  ::close(device);
+  return failure;
+}
+
 std::string escaped(const std::string &path) {
   std::string out;
   for (char c : path) {
@@ -66,22 +75,18 @@ std::string absolutePath(const std::string &path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-std::string writeFile(const std::string &path, std::string_view text, WriteMode mode) {
+FileSet::~FileSet() {
+  for (const Pending &file : pending)
+    ::unlink(file.temporary.c_str());
+}
+
+std::string FileSet::add(const std::string &path, std::string_view text, WriteMode mode) {
   if (mode == WriteMode::IfChanged && holds(path, text))
     return {};
-  // A device or pipe cannot be renamed over, and must not be replaced by a file.
   std::error_code ignored;
   auto status = std::filesystem::status(path, ignored);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    if (std::filesystem::is_directory(status))
-      return "it is a folder";
-    int device = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (device < 0)
-      return reason();
-    std::string failure = writeAll(device, text) ? "" : reason();
-    ::close(device);
-    return failure;
-  }
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return std::filesystem::is_directory(status) ? "it is a folder" : writeDevice(path, text);
   // Through a symbolic link the file it names is replaced, not the link.
   std::string final = path;
   if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, ignored)))
@@ -92,6 +97,7 @@ std::string writeFile(const std::string &path, std::string_view text, WriteMode 
   int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (descriptor < 0)
     return reason();
+  pending.push_back({path, temporary, final});
   std::string failure;
   if (!writeAll(descriptor, text))
     failure = reason();
@@ -101,11 +107,26 @@ std::string writeFile(const std::string &path, std::string_view text, WriteMode 
     failure = reason();
   if (::close(descriptor) != 0 && failure.empty())
     failure = reason();
-  if (failure.empty() && ::rename(temporary.c_str(), final.c_str()) != 0)
-    failure = reason();
-  if (!failure.empty())
-    ::unlink(temporary.c_str());
   return failure;
+}
+
+std::pair<std::string, std::string> FileSet::commit() {
+  for (auto file = pending.begin(); file != pending.end(); ++file)
+    if (::rename(file->temporary.c_str(), file->final.c_str()) != 0) {
+      std::pair<std::string, std::string> failure{file->path, reason()};
+      for (auto made = pending.begin(); made != file; ++made)
+        ::unlink(made->final.c_str());
+      pending.erase(pending.begin(), file);
+      return failure;
+    }
+  pending.clear();
+  return {};
+}
+
+std::string writeFile(const std::string &path, std::string_view text, WriteMode mode) {
+  FileSet one;
+  std::string failure = one.add(path, text, mode);
+  return failure.empty() ? one.commit().second : failure;
 }
 
 std::string depfileText(const std::vector<std::string> &targets,

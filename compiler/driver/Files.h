@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tlc {
@@ -12,9 +13,32 @@ enum class WriteMode {
   IfChanged, ///< left alone if it already holds the text: whoever includes it is not rebuilt
 };
 
-/// Writes `text` to a temporary file beside `path` and renames it. Returns the operating system's
-/// reason on failure, else an empty string; on failure nothing is left behind and an earlier `path`
-/// is untouched.
+/// Files that appear together or not at all: `add` writes each under a temporary name, `commit`
+/// gives all their names. Without `commit` nothing is left behind and earlier files are untouched.
+class FileSet {
+public:
+  FileSet() = default;
+  FileSet(const FileSet &) = delete;
+  FileSet &operator=(const FileSet &) = delete;
+  ~FileSet();
+
+  /// Writes `text` to a temporary file beside `path`. Returns the operating system's reason on
+  /// failure, else an empty string. A device or pipe cannot be renamed over: it is written at once.
+  std::string add(const std::string &path, std::string_view text,
+                  WriteMode mode = WriteMode::Always);
+
+  /// Renames. On failure: the name that could not be given and the reason; nothing of the rest is
+  /// left.
+  std::pair<std::string, std::string> commit();
+
+private:
+  struct Pending {
+    std::string path, temporary, final;
+  };
+  std::vector<Pending> pending;
+};
+
+/// A set of one. Returns the operating system's reason on failure, else an empty string.
 std::string writeFile(const std::string &path, std::string_view text,
                       WriteMode mode = WriteMode::Always);
 

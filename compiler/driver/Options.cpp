@@ -480,6 +480,14 @@ ParsedCommandLine parseCommandLine(std::vector<std::string> arguments,
     result.exit = 2;
     return result;
   }
+  // CLI11 would take the next word for the value.
+  for (std::string_view argument : arguments)
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
+      diagnostics.report(diag::BadOptionValue, {}, "", argument.substr(0, argument.size() - 1));
+  if (diagnostics.hasErrors()) {
+    result.exit = 2;
+    return result;
+  }
   try {
     std::reverse(arguments.begin(), arguments.end()); // as CLI11 wants it
     app.parse(std::move(arguments));

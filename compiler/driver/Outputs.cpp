@@ -5,8 +5,6 @@
 #include <filesystem>
 #include <iostream>
 
-#include <unistd.h>
-
 namespace tlc {
 namespace {
 
@@ -101,28 +99,29 @@ void writeOutputs(Session &session, const std::vector<Output> &outputs) {
   if (session.diagnostics.hasErrors())
     return;
   session.step = "writing";
-  std::vector<std::string> written;
+  FileSet files;
   for (const Output &output : outputs) {
-    if (output.path == "-") {
-      std::cout << output.text;
-      std::cout.flush();
-      if (!std::cout)
-        session.diagnostics.report(diag::CannotWrite, {}, "standard output", "it was closed");
+    if (output.path == "-")
       continue;
-    }
-    std::string reason = writeFile(output.path, output.text,
+    std::string reason = files.add(output.path, output.text,
                                    output.onlyIfChanged ? WriteMode::IfChanged : WriteMode::Always);
-    if (reason.empty()) {
-      if (!output.onlyIfChanged)
-        written.push_back(output.path);
-      continue;
+    if (!reason.empty()) {
+      session.diagnostics.report(diag::CannotWrite, {}, output.path, reason);
+      return;
     }
-    session.diagnostics.report(diag::CannotWrite, {}, output.path, reason);
-    for (const std::string &path : written)
-      if (std::filesystem::is_regular_file(path))
-        ::unlink(path.c_str());
-    return;
   }
+  for (const Output &output : outputs) {
+    if (output.path != "-")
+      continue;
+    std::cout << output.text;
+    std::cout.flush();
+    if (!std::cout) {
+      session.diagnostics.report(diag::CannotWrite, {}, "standard output", "it was closed");
+      return;
+    }
+  }
+  if (auto [path, reason] = files.commit(); !reason.empty())
+    session.diagnostics.report(diag::CannotWrite, {}, path, reason);
 }
 
 } // namespace tlc

@@ -29,8 +29,8 @@ struct Output {
   bool onlyIfChanged = false;
 };
 
-/// Writes all; at the first failure (reported) those already written in this call are taken away
-/// again, so that a build never sees half a result. Nothing is written after errors.
+/// Writes all or, at the first failure (reported), none, so that a build never sees half a result.
+/// Nothing is written after errors.
 void writeOutputs(Session &session, const std::vector<Output> &outputs);
 
 } // namespace tlc

@@ -92,6 +92,25 @@ void Session::printDiagnostics() {
   std::cerr.flush();
 }
 
+namespace {
+
+// What the elaborator finds wrong with words of the command line.
+bool ofCommandLine(diag::Id id) {
+  switch (id) {
+  case diag::BadDefine:
+  case diag::UnusedDefine:
+  case diag::UnknownKernel:
+  case diag::BadInstantiation:
+  case diag::NameNeedsOneKernel:
+  case diag::BadAssumption:
+    return true;
+  default:
+    return false;
+  }
+}
+
+} // namespace
+
 int Session::exitStatus() const {
   constexpr std::pair<std::string_view, int> statuses[] = {{"TL58", 5}, {"TL5", 2}, {"TL62", 4}};
   int status = 0;
@@ -101,7 +120,7 @@ int Session::exitStatus() const {
     if (diagnostic.id == diag::CannotRead || diagnostic.id == diag::CannotWrite)
       return 3;
     std::string_view code = info(diagnostic.id).code;
-    int own = 1;
+    int own = ofCommandLine(diagnostic.id) ? 2 : 1;
     for (auto [prefix, value] : statuses)
       if (own == 1 && code.starts_with(prefix))
         own = value;

@@ -181,6 +181,8 @@ public:
 
   /// Work done at compile time, in steps; past the limit the unit is aborted with an error.
   void charge(std::uint64_t steps, SourceRange range);
+  /// Memory counts as work, so that no value outgrows the machine before the budget ends.
+  void chargeBytes(std::uint64_t bytes, SourceRange range = {}) { charge(bytes / 16, range); }
 
   // ---- Values given on the command line
   /// The -D for a name, for the kernel being elaborated; null if there is none. Marks it used.
@@ -201,7 +203,10 @@ public:
   SourceRange currentRange; ///< of the statement being executed
 
   Scope *makeScope(Scope *parent);
-  Value str(std::string text) { return heap.str(std::move(text)); }
+  Value str(std::string text) {
+    chargeBytes(text.size());
+    return heap.str(std::move(text));
+  }
 
   struct Parts; // modules, defines, caches, budgets
   std::unique_ptr<Parts> parts;

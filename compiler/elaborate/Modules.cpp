@@ -326,12 +326,14 @@ bool isHostCall(Elaborator &e, const ast::Stmt &stmt) {
   return function && function->role == FunctionRole::Plain;
 }
 
-void bindToReason(Elaborator &e, const ast::Stmt &stmt, const std::string &reason) {
+// The names that a failed statement binds. `all`: what they hold is not what Python would have left
+// in them, since the statement ended early or part of it was not entered.
+void bindToReason(Elaborator &e, const ast::Stmt &stmt, const std::string &reason, bool all) {
   std::unordered_set<std::string> names;
   collectBoundNames({const_cast<ast::Stmt *>(&stmt)}, names);
   for (const std::string &name : names) {
     Slot *slot = e.frame().scope->find(name);
-    if (!slot || !slot->bound || slot->value.isError())
+    if (all || !slot || !slot->bound || slot->value.isError())
       e.bindName(name, e.makePoison(name, stmt.range, reason), stmt.range);
   }
 }
@@ -355,7 +357,7 @@ void execTop(Elaborator &e, const ast::Stmt &stmt) {
   e.frame().loops.clear();
   if (e.diagnostics.errorCount() == mark.errors && !aborted)
     return;
-  bool host = true;
+  bool host = true, partly = aborted;
   std::string reason;
   const auto &records = e.diagnostics.diagnostics();
   for (std::size_t i = mark.records; i < records.size(); ++i) {
@@ -365,12 +367,13 @@ void execTop(Elaborator &e, const ast::Stmt &stmt) {
     bool slip = records[i].id == diag::NoAttribute &&
                 records[i].message.starts_with("module `tilelang.language`");
     host = host && belongsToHost(records[i].id) && !slip;
+    partly |= records[i].id == diag::UnknownValueDecides;
     if (reason.empty())
       reason = records[i].message;
   }
   if (host)
     e.diagnostics.rollback(mark);
-  bindToReason(e, stmt, reason);
+  bindToReason(e, stmt, reason, partly);
 }
 
 } // namespace

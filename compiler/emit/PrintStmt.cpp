@@ -171,18 +171,23 @@ void StmtPrinter::alloc(const AllocStmt &stmt) {
     auto count = buffer.elementCount();
     TLC_CHECK(count, "a local array needs a constant size");
     std::string type = exprs.storageOf(buffer.dtype), name = names.declare(buffer);
-    if (buffer.rank() == 0) {
+    bool packed = isPacked(buffer.dtype);
+    if (buffer.rank() == 0 && !packed) {
       std::string init = stmt.init ? " = " + exprs.print(stmt.init) : "";
       return line(type + " " + name + init + ";");
     }
     std::int64_t elements = *count * buffer.versions;
-    if (isPacked(buffer.dtype))
+    if (packed)
       elements = (elements + 1) / 2;
     line((facts.wide.contains(&buffer) ? "alignas(16) " : "") + type + " " + name + "[" +
          std::to_string(elements) + "];");
+    if (packed)
+      line(exprs.runtimeName("zero_bytes") + "(" + name + ");");
   }
   if (stmt.init)
-    line(names.of(buffer) + "[0] = " + exprs.print(stmt.init) + ";");
+    line((isPacked(buffer.dtype) ? packedStore(buffer, "0", stmt.init)
+                                 : names.of(buffer) + "[0] = " + exprs.print(stmt.init)) +
+         ";");
 }
 
 std::string StmtPrinter::index(const Element &element, std::int64_t divisor) {
@@ -276,19 +281,28 @@ void StmtPrinter::load(const LoadStmt &stmt) {
   line(declaration(stmt.var) + text + ";");
 }
 
+std::string StmtPrinter::packedStore(const Buffer &buffer, const std::string &at, Expr value) {
+  DType element = value.dtype();
+  std::string pattern = isSmallFloat(element) ? exprs.print(value, Precedence::Primary) + ".bits"
+                                              : exprs.print(value);
+  // The other half of a byte in memory may be another thread's or block's at the same time.
+  Scope scope = buffer.storage()->scope;
+  bool isExposed =
+      scope == Scope::Global || (scope == Scope::Shared && dialect.family != Family::Cpu);
+  std::string function =
+      std::string(isExposed ? "put_" : "set_") + (element.isInt() ? "int4" : "uint4");
+  return exprs.runtimeName(function) + "(" + names.of(buffer) + ", " + at + ", " + pattern + ")";
+}
+
 void StmtPrinter::store(const StoreStmt &stmt) {
   DType dtype = stmt.value.dtype(), element = dtype.element();
   std::string value = exprs.print(stmt.value);
   if (dtype.isVector())
     return guarded(stmt.predicate, exprs.runtimeName("store_vec") + "(" + address(stmt.target) +
                                        ", " + value + ")");
-  if (isPacked(element)) {
-    std::string pattern =
-        isSmallFloat(element) ? exprs.print(stmt.value, Precedence::Primary) + ".bits" : value;
-    return guarded(stmt.predicate, exprs.runtimeName(element.isInt() ? "set_int4" : "set_uint4") +
-                                       "(" + names.of(*stmt.target.buffer) + ", " +
-                                       index(stmt.target) + ", " + pattern + ")");
-  }
+  if (isPacked(element))
+    return guarded(stmt.predicate,
+                   packedStore(*stmt.target.buffer, index(stmt.target), stmt.value));
   std::string target = lvalue(stmt.target);
   guarded(stmt.predicate, updateText(stmt.value, target, value).value_or(target + " = " + value));
 }

@@ -61,6 +61,7 @@ private:
   void let(const ir::LetStmt &stmt);
   void load(const ir::LoadStmt &stmt);
   void store(const ir::StoreStmt &stmt);
+  std::string packedStore(const ir::Buffer &buffer, const std::string &at, ir::Expr value);
   void atomic(const ir::AtomicStmt &stmt);
   void move(const ir::MoveStmt &stmt);
   void call(const ir::CallStmt &stmt);

@@ -218,8 +218,8 @@ void makeThreadStamps(Storage &s, std::size_t warps) {
 }
 
 template <class F> void eachGranule(const View &v, std::int64_t at, F f) {
-  std::size_t first = static_cast<std::size_t>(at >> 3) >> v.storage->granule;
-  std::size_t last = static_cast<std::size_t>((at + v.bits() - 1) >> 3) >> v.storage->granule;
+  std::size_t first = static_cast<std::size_t>(at) >> v.storage->granule;
+  std::size_t last = static_cast<std::size_t>(at + v.bits() - 1) >> v.storage->granule;
   for (std::size_t g = first; g <= last; ++g)
     f(g);
 }
@@ -388,7 +388,8 @@ void Group::land(std::vector<Flight> &flights, bool ordered) {
     // For other threads, the issuer has written it now.
     Storage &s = *f.storage;
     makeThreadStamps(s, block.clocks.size());
-    for (std::size_t g = f.begin >> s.granule; g <= (f.begin + f.bytes - 1) >> s.granule; ++g)
+    std::size_t last = ((f.begin + f.bytes) * 8 - 1) >> s.granule;
+    for (std::size_t g = (f.begin * 8) >> s.granule; g <= last; ++g)
       s.lastWrite[g] = std::uint64_t{f.thread + 1} << 44 | block.clocks[warp][warp];
   }
   flights.clear();

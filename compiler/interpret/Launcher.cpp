@@ -3,6 +3,7 @@
 #include "support/Check.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tlc::interpret {
 
@@ -44,12 +45,12 @@ std::array<std::int64_t, 3> Launcher::clusterShape() const {
   return shape;
 }
 
-std::int64_t Launcher::smallestElement(const ir::Buffer *owner) const {
-  std::int64_t bytes = 8;
+unsigned Launcher::granuleOf(const ir::Buffer *owner) const {
+  unsigned granule = 6;
   for (const ir::Buffer *b : machine.buffers)
     if (!owner || b->storage() == owner)
-      bytes = std::min<std::int64_t>(bytes, std::max<std::int64_t>(1, b->dtype.bits() / 8));
-  return bytes;
+      granule = std::min(granule, static_cast<unsigned>(std::countr_zero(b->dtype.bits())));
+  return granule;
 }
 
 Storage *Launcher::makeArena(BlockState &block) {
@@ -72,8 +73,7 @@ Storage *Launcher::makeArena(BlockState &block) {
   arena.scope = Scope::Shared;
   arena.allocate(static_cast<std::size_t>(end), true);
   arena.owner.assign(arena.size + 8, 0);
-  arena.granule = static_cast<unsigned>(
-      __builtin_ctzll(static_cast<unsigned long long>(smallestElement(nullptr))));
+  arena.granule = granuleOf(nullptr);
   return &arena;
 }
 
@@ -107,8 +107,7 @@ void Launcher::makeOwner(BlockState &block, const ir::Buffer &b, Storage *arena)
   v.storage = &s;
   s.name = b.name;
   s.scope = b.scope;
-  s.granule =
-      static_cast<unsigned>(__builtin_ctzll(static_cast<unsigned long long>(smallestElement(&b))));
+  s.granule = granuleOf(&b);
   std::int64_t total = wholeBytes(v.versionBits * v.versions);
   if (b.scope == Scope::Local) {
     v.threadBits = total * 8;
@@ -207,8 +206,7 @@ void Launcher::watchBlocks() {
     if (!v.buffer)
       continue;
     Storage &s = *v.storage;
-    s.granule = static_cast<unsigned>(
-        __builtin_ctzll(static_cast<unsigned long long>(smallestElement(v.buffer))));
+    s.granule = granuleOf(v.buffer);
     s.writer.clear();
     s.reader.clear();
     s.blockWriter.clear();

@@ -23,7 +23,7 @@ private:
   };
 
   bool computeGrid();
-  std::int64_t smallestElement(const ir::Buffer *owner) const;
+  unsigned granuleOf(const ir::Buffer *owner) const;
   /// Blocks of a cluster along each dimension, as the arguments decide.
   std::array<std::int64_t, 3> clusterShape() const;
   void makeMemory(BlockState &block);

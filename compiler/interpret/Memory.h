@@ -20,8 +20,9 @@ struct Storage {
   std::vector<std::byte> own;
   /// Per byte; empty: everything is defined (global tensors).
   std::vector<std::uint8_t> state;
-  /// Accesses are watched in units of 1 << granule bytes: the smallest element of any view.
-  unsigned granule = 3;
+  /// Accesses are watched in units of 1 << granule bits: the smallest element of any view. Half a
+  /// byte is a unit of its own: whoever stores it keeps its neighbour.
+  unsigned granule = 6;
 
   /// Per granule, points of a map (or threads of a statement) that touched it, as numbers that grow
   /// through the whole run (Watch.h); made on first use.
@@ -34,7 +35,7 @@ struct Storage {
   std::vector<std::uint16_t> owner;
 
   void allocate(std::size_t bytes, bool tracksState);
-  std::size_t granules() const { return (size >> granule) + 1; }
+  std::size_t granules() const { return ((size * 8) >> granule) + 1; }
   void setState(std::size_t begin, std::size_t bytes, State to);
 };
 

@@ -2,6 +2,7 @@
 #include "parse/BuildAST.h"
 
 #include "parse/Literals.h"
+#include "parse/Normalize.h"
 #include "support/Check.h"
 
 namespace tlc::parsing {
@@ -26,13 +27,13 @@ std::string_view BuildAST::textOf(const Token &token) const {
 }
 
 ast::Identifier BuildAST::identifier(const Token &token) const {
-  return {std::string(textOf(token)), range(token, token)};
+  return {normalized(textOf(token)), range(token, token)};
 }
 
 ast::Identifier BuildAST::dottedName(const Context &context) const {
   ast::Identifier name{"", range(context)};
   for (const Tree *child : context.children)
-    name.id += textOf(tokenOf(child));
+    name.id += normalized(textOf(tokenOf(child)));
   return name;
 }
 

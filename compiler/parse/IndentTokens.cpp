@@ -337,21 +337,14 @@ void IndentTokens::checkName(const antlr4::CommonToken &token) {
   size_t i = 0;
   while (i < name.size() && static_cast<unsigned char>(name[i]) < 0x80)
     ++i;
-  char32_t before = i > 0 ? static_cast<unsigned char>(name[i - 1]) : 0;
-  for (size_t at; i < name.size();) {
-    at = i;
+  while (i < name.size()) {
+    size_t at = i;
     char32_t c = nextCharacter(name, i);
-    auto refuse = [&](diag::Id id) {
-      error({id,
-             token.getStartIndex() + at,
-             token.getStartIndex() + i,
-             {std::string(name.substr(at, i - at)), codePoint(c)}});
-    };
     if (c >= 0x80 && !(at == 0 ? mayStartName(c) : mayContinueName(c)))
-      return refuse(diag::InvalidNameCharacter);
-    if (replacedInNames(c) || joinedInNames(before, c))
-      return refuse(diag::NameNotNormal);
-    before = c;
+      return error({diag::InvalidNameCharacter,
+                    token.getStartIndex() + at,
+                    token.getStartIndex() + i,
+                    {std::string(name.substr(at, i - at)), codePoint(c)}});
   }
 }
 

@@ -14,7 +14,6 @@ namespace {
 struct CodeRange {
   uint32_t first, last;
 };
-#include "parse/NfkcRanges.inc"
 #include "parse/XidRanges.inc"
 
 template <size_t N> bool contains(const CodeRange (&ranges)[N], char32_t c) {
@@ -77,21 +76,6 @@ void latin1ToUtf8(std::string &text) {
 
 bool mayStartName(char32_t c) { return contains(nameStart, c); }
 bool mayContinueName(char32_t c) { return contains(nameContinue, c); }
-
-bool replacedInNames(char32_t c) { return contains(replacedByNfkc, c); }
-
-bool joinedInNames(char32_t first, char32_t second) {
-  // Korean syllables of two or three letters are joined by rule.
-  constexpr char32_t syllables = 0xAC00, lastSyllable = 0xD7A3, finals = 28;
-  if (first >= 0x1100 && first < 0x1113 && second >= 0x1161 && second < 0x1176)
-    return true;
-  if (first >= syllables && first <= lastSyllable && (first - syllables) % finals == 0 &&
-      second > 0x11A7 && second < 0x11C3)
-    return true;
-  return std::any_of(std::begin(joinedByNfkc), std::end(joinedByNfkc), [&](const JoinedPair &pair) {
-    return pair.second == second && pair.first == first;
-  });
-}
 
 Source decode(std::string bytes) {
   Source source{std::move(bytes), 0, {}};

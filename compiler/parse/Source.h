@@ -38,10 +38,6 @@ Source decoded(std::string text);
 
 bool mayStartName(char32_t c);
 bool mayContinueName(char32_t c);
-/// Python compares names in the normal form NFKC: whether it makes another character of `c`, or one
-/// character of the two.
-bool replacedInNames(char32_t c);
-bool joinedInNames(char32_t first, char32_t second);
 
 /// The beginning of a text that is too long for a message.
 std::string shortened(std::string_view text);

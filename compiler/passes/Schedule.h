@@ -39,11 +39,13 @@ namespace tlc::passes {
 
 /// One T.Pipelined loop.
 struct LoopPlan {
-  std::string name;        ///< the loop variable's
-  std::int64_t stages = 0; ///< tiles in flight, the one being used included; 0 or 1: no overlap
-  bool binding = false;    ///< the user's word is final (num_stages=0, --schedule)
-  std::string reason;      ///< for people; printed as a comment, not parsed
-  /// Set by `fit` when it takes stages away: how many there were, and the bytes they needed.
+  std::string name;         ///< the loop variable's
+  std::int64_t stages = 0;  ///< tiles in flight, the one being used included; 0 or 1: no overlap
+  bool binding = false;     ///< the user's word is final (num_stages=0, --schedule)
+  std::string reason;       ///< for people; printed as a comment, not parsed
+  std::int64_t written = 0; ///< what the source or a given schedule asks for
+  /// Set when stages that were asked for are taken away: how many there were, and the bytes they
+  /// needed.
   std::int64_t wantedStages = 0, wantedBytes = 0;
 };
 

@@ -118,5 +118,19 @@ inline void atomic_store(T *p, T value) {
   __atomic_store_n(reinterpret_cast<word *>(p), bit_cast<word>(value), memory_order(Order));
 }
 
+//@ put_uint4
+// Like set_uint4 in memory that others write at the same time: the neighbour in the byte may be theirs.
+inline void put_uint4(uint8_t *packed, int64_t i, uint8_t value) {
+  const int shift = int(i & 1) * 4;
+  atomic_update<order::relaxed>(packed + (i >> 1), [=](uint8_t old) {
+    return uint8_t((old & ~(15 << shift)) | (value & 15) << shift);
+  });
+}
+
+//@ put_int4
+inline void put_int4(uint8_t *packed, int64_t i, int8_t value) {
+  put_uint4(packed, i, uint8_t(value));
+}
+
 //@ end
 } // namespace tlc

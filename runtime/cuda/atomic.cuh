@@ -353,6 +353,20 @@ TLC_DEVICE void atomic_store(T *p, T value TLC_AT) {
     fence<Scope>();
 }
 
+//@ put_uint4
+// Like set_uint4 in memory that others write at the same time: the neighbour in the byte may be theirs.
+TLC_DEVICE void put_uint4(uint8_t *packed, int64_t i, uint8_t value TLC_AT) {
+  const int shift = int(i & 1) * 4;
+  atomic_update(packed + (i >> 1), [=](uint8_t old) {
+    return uint8_t((old & ~(15 << shift)) | (value & 15) << shift);
+  });
+}
+
+//@ put_int4
+TLC_DEVICE void put_int4(uint8_t *packed, int64_t i, int8_t value TLC_AT) {
+  put_uint4(packed, i, uint8_t(value) TLC_HERE);
+}
+
 //@ end
 } // namespace tlc
 #endif

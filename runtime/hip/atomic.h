@@ -109,6 +109,21 @@ TLC_DEVICE T atomic_compare_exchange(T *p, T expected, T value TLC_AT) {
   return expected;
 }
 
+//@ put_uint4
+// Like set_uint4 in memory that others write at the same time: the neighbour in the byte may be theirs.
+TLC_DEVICE void put_uint4(uint8_t *packed, int64_t i, uint8_t value TLC_AT) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(packed + (i >> 1));
+  unsigned *const word = reinterpret_cast<unsigned *>(address & ~uintptr_t(3));
+  const int shift = int(address & 3) * 8 + int(i & 1) * 4;
+  atomic_and(word, ~(15u << shift) TLC_HERE);
+  atomic_or(word, unsigned(value & 15) << shift TLC_HERE);
+}
+
+//@ put_int4
+TLC_DEVICE void put_int4(uint8_t *packed, int64_t i, int8_t value TLC_AT) {
+  put_uint4(packed, i, uint8_t(value) TLC_HERE);
+}
+
 //@ end
 } // namespace tlc
 #endif

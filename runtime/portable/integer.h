@@ -58,6 +58,13 @@ template <class Float> TLC_FN uint8_t float_to_uint4(Float x) {
   return uint8_t(value < 0 ? 0 : value > 15 ? 15 : value);
 }
 
+//@ zero_bytes
+// An element of half a byte is stored by keeping its neighbour, so registers of them begin as something.
+template <class T, int N> TLC_FN void zero_bytes(T (&bytes)[N]) {
+  for (int i = 0; i < N; ++i)
+    bytes[i] = 0;
+}
+
 //@ get_int4
 // The i-th signed 4-bit integer of a packed array, low half of a byte first.
 TLC_FN int8_t get_int4(const uint8_t *packed, int64_t i) {

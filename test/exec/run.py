@@ -141,6 +141,7 @@ PROGRAMS = [
     Difference("producers", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("loops"),
     Difference("narrow"),
+    Difference("halves"),
     Difference("reducers"),
     Difference("views"),
 ]

@@ -21,7 +21,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import unicodedata
 import warnings
 
 from expected_tree import expected_tree
@@ -45,11 +44,7 @@ def python_says(source):
 
 def on_purpose(source, reason, accepted, message=""):
     """The differences that are meant: encodings (UTF-8, ASCII and Latin-1 only), bytes in comments that are not UTF-8, and
-    expressions of more than 1000 nested operations, which here are a limit and there exhaust a stack only later, and names that
-    Python would bring into another form first (NFKC), which are refused."""
-    if "TL0073" in message and reason is None:
-        text = source.decode("utf-8", "replace")
-        return unicodedata.normalize("NFKC", text) != text
+    expressions of more than 1000 nested operations, which here are a limit and there exhaust a stack only later."""
     if "TL0025" in message and "operations inside each other" in message:
         return True
     head = source[:3] == b"\xef\xbb\xbf" or re.search(rb"coding[:=]", b"\n".join(source.splitlines()[:2]))
@@ -105,10 +100,6 @@ class Checker:
                     if differ <= 25:
                         print(f"- {name}\n    Python: {reason or 'accepts'}\n    ours:   {self.message(path) if not accepted else 'accepts'}")
                 elif accepted and trees and not on_purpose(source, None, False):
-                    text = source.decode("utf-8")
-                    if unicodedata.normalize("NFKC", text) != text:  # names are compared as they are written
-                        meant += 1
-                        continue
                     theirs, mine = without_inner_ranges(expected_tree(source)), without_inner_ranges(self.tree(path))
                     nodes += theirs.count("\n")
                     if theirs != mine:

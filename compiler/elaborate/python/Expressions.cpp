@@ -61,14 +61,16 @@ Value joined(Elaborator &e, const ast::JoinedStr &node) {
   for (const ast::Expr *part : node.values) {
     Value value = part->is<ast::FormattedValue>() ? formatted(e, *part->as<ast::FormattedValue>())
                                                   : e.eval(*part);
-    if (value.isText())
-      text += value.asText();
-    else if (odd.isNone())
-      odd = value; // error or poison
+    if (!value.isText()) {
+      if (odd.isNone())
+        odd = value; // error or poison
+      continue;
+    }
+    e.chargeBytes(value.asText().size(), node.range);
+    text += value.asText();
   }
   if (!odd.isNone())
     return odd;
-  e.charge(text.size() / 64, node.range);
   return e.str(std::move(text));
 }
 

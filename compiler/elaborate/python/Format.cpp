@@ -48,12 +48,14 @@ std::optional<Spec> parseSpec(std::string_view s) {
     out.fill = "0";
     out.align = '=';
   }
+  bool tooWide = false;
   auto number = [&](int &n) {
     n = 0;
     while (!s.empty() && s[0] >= '0' && s[0] <= '9') {
-      n = std::min(n * 10 + (s[0] - '0'), widest);
+      n = std::min(n * 10 + (s[0] - '0'), widest + 1);
       s.remove_prefix(1);
     }
+    tooWide |= n > widest;
   };
   number(out.width);
   for (char c : {',', '_'})
@@ -65,7 +67,7 @@ std::optional<Spec> parseSpec(std::string_view s) {
     out.type = s[0];
     s.remove_prefix(1);
   }
-  return s.empty() ? std::optional(out) : std::nullopt;
+  return s.empty() && !tooWide ? std::optional(out) : std::nullopt;
 }
 
 std::string grouped(std::string digits, char separator, unsigned every) {

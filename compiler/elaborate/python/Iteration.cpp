@@ -134,16 +134,20 @@ IteratorObject *Elaborator::iterate(const Value &value, SourceRange range) {
 }
 
 std::optional<std::vector<Value>> Elaborator::items(const Value &value, SourceRange range) {
+  auto copied = [&](const std::vector<Value> &from) {
+    chargeBytes(from.size() * sizeof(Value), range);
+    return from;
+  };
   if (auto *tuple = value.as<TupleObject>())
-    return tuple->items;
+    return copied(tuple->items);
   if (auto *list = value.as<ListObject>())
-    return list->items;
+    return copied(list->items);
   IteratorObject *iterator = iterate(value, range);
   if (!iterator)
     return std::nullopt;
   std::vector<Value> out;
   while (auto item = iterator->next()) {
-    charge(1, range);
+    chargeBytes(sizeof(Value), range);
     out.push_back(*item);
   }
   return out;

@@ -147,16 +147,13 @@ Value floatOperator(const Operands &o) {
 }
 
 Value repeat(const Operands &o, const Value &sequence, const Value &count) {
-  std::size_t length = 0;
-  if (sequence.isText())
-    length = sequence.asText().size();
-  else
-    length = o.e.toList(sequence).size();
+  std::size_t length =
+      sequence.isText() ? sequence.asText().size() : o.e.toList(sequence).size() * sizeof(Value);
   Int n = std::max(count.asInt(), Int(0));
   // Far beyond any budget: say so before memory is gone.
   if (length != 0)
-    o.e.charge(n > Int(stepLimit) ? stepLimit + 1 : static_cast<std::uint64_t>(n) * length,
-               o.range);
+    o.e.chargeBytes(static_cast<std::uint64_t>(std::min(n, Int(stepLimit) * 16 + 16)) * length,
+                    o.range);
   else
     n = 0;
   if (sequence.isText()) {
@@ -188,12 +185,14 @@ std::optional<Value> sequenceOperator(const Operands &o) {
   }
   if (o.op != Op::Add)
     return std::nullopt;
-  if (o.a.isText() && o.b.isText())
+  if (o.a.isText() && o.b.isText()) {
+    o.e.chargeBytes(o.a.asText().size() + o.b.asText().size(), o.range);
     return o.e.str(o.a.asText() + o.b.asText());
+  }
   if (o.a.kind() != o.b.kind() || !isSequence(o.a))
     return std::nullopt;
   std::vector<Value> items = o.e.toList(o.a), more = o.e.toList(o.b);
-  o.e.charge(items.size() + more.size(), o.range);
+  o.e.chargeBytes((items.size() + more.size()) * sizeof(Value), o.range);
   items.insert(items.end(), more.begin(), more.end());
   return o.a.is(ValueKind::Tuple) ? o.e.heap.tuple(std::move(items))
                                   : o.e.heap.list(std::move(items));

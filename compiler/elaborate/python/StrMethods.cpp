@@ -25,6 +25,7 @@ Value strJoin(Elaborator &e, const Value &self, CallArgs &args) {
     auto part = e.toStr((*items)[i], b.at(0)->range, "an item of `join`");
     if (!part)
       return Value::error();
+    e.chargeBytes(glue.size() + part->size(), args.range);
     out += (i ? glue : "") + *part;
   }
   return e.str(out);
@@ -204,6 +205,7 @@ Value strReplace(Elaborator &e, const Value &self, CallArgs &args) {
     std::size_t at = s.find(*from, i);
     if (at == std::string::npos)
       break;
+    e.chargeBytes(at - i + to->size(), args.range);
     out += s.substr(i, at - i) + *to;
     i = at + from->size();
   }
@@ -260,8 +262,9 @@ Value strPad(Elaborator &e, const Value &self, CallArgs &args, char where) {
   if (b.at(1))
     if (auto given = text(e, b, "fillchar"); given && !given->empty())
       fill = *given;
-  std::int64_t missing =
-      std::min<std::int64_t>(*width, 10000) - static_cast<std::int64_t>(s.size());
+  std::int64_t missing = *width - static_cast<std::int64_t>(s.size());
+  if (missing > 0)
+    e.chargeBytes(static_cast<std::uint64_t>(missing), args.range);
   std::string left, right;
   for (std::int64_t i = 0; i < missing; ++i)
     (where == '<' || (where == '^' && i % 2) ? right : left) += fill;

@@ -54,8 +54,11 @@ Value makeView(Elaborator &e, ir::Buffer &base, const std::vector<Expr> &shape, 
 
 namespace {
 
-/// Extents must be numbers; a run-time dim is refused with the -D that would bind it.
+/// Extents must be numbers; a run-time dim is refused with the -D that would bind it. What is too
+/// large for a target is said later, with all tiles beside it; this limit is beyond all machines.
 bool constantExtents(TCall &c, const std::vector<Expr> &shape) {
+  constexpr std::int64_t most = std::int64_t(1) << 28;
+  std::int64_t count = 1;
   for (const Expr &x : shape)
     if (!x.constant()) {
       std::vector<Expr> vars;
@@ -67,8 +70,29 @@ bool constantExtents(TCall &c, const std::vector<Expr> &shape) {
     } else if (x.isConstant(0)) {
       c.outOfRange("shape", "extents of 1 or more", "0");
       return false;
+    } else {
+      count *= *x.constant(); // of all extents it fits 64 bits
     }
-  return true;
+  if (count <= most)
+    return true;
+  c.outOfRange("shape", "extents of at most " + std::to_string(most) + " elements in all",
+               std::to_string(count));
+  return false;
+}
+
+/// On GPUs the own memory of a thread is limited, by hardware, and no compiler after tlc says so.
+bool fitsThread(TCall &c, ir::Scope scope, DType dtype, const std::vector<Expr> &shape) {
+  constexpr std::int64_t most = 512 * 1024;
+  if (scope != ir::Scope::Local || !c.e.target.isGpu())
+    return true;
+  std::int64_t bytes = storageBytes(dtype, 1);
+  for (const Expr &x : shape) // the product of all extents is known to fit
+    bytes *= *x.constant();
+  if (bytes <= most)
+    return true;
+  c.outOfRange("shape", "extents of at most " + std::to_string(most) + " bytes for each thread",
+               std::to_string(bytes));
+  return false;
 }
 
 std::optional<ir::Scope> scopeByName(TCall &c, ir::Scope otherwise) {
@@ -126,7 +150,7 @@ Value allocTile(TCall &c) {
         .help("use T.alloc_global for a workspace");
     return Value::error();
   }
-  if (!constantExtents(c, *shape))
+  if (!constantExtents(c, *shape) || !fitsThread(c, *scope, *dtype, *shape))
     return Value::error();
   if (state(c.e).mapDepth > 0 && *scope != ir::Scope::Local) {
     c.e.report(diag::TileOpInParallel, c.range, c.name());

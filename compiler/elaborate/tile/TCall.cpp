@@ -341,6 +341,20 @@ ir::Buffer *TCall::buffer(std::string_view parameter) {
   return v && v->isBuffer() ? v->asBuffer() : nullptr;
 }
 
+namespace {
+
+constexpr Int mostElements = Int(1) << 60;
+
+/// Elements of a tile as far as its extents are known; no more than `mostElements`.
+Int elementsOf(const std::vector<Expr> &extents) {
+  Int count = 1;
+  for (const Expr &x : extents)
+    count = std::min(count * std::max<Int>(x.constant().value_or(1), 1), mostElements);
+  return count;
+}
+
+} // namespace
+
 std::optional<std::vector<Expr>> TCall::shape(std::string_view parameter) {
   const Value *v = find(parameter);
   if (!v)
@@ -356,6 +370,10 @@ std::optional<std::vector<Expr>> TCall::shape(std::string_view parameter) {
       return std::nullopt;
     }
     extents.push_back(x);
+  }
+  if (elementsOf(extents) >= mostElements) {
+    outOfRange(parameter, "extents of fewer than 2^60 elements in all", "more of them");
+    return std::nullopt;
   }
   return extents;
 }

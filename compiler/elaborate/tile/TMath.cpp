@@ -1,6 +1,7 @@
 // Scalar mathematics and conversions.
 #include "elaborate/tile/TCall.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace tlc::elaborate {
@@ -154,6 +155,19 @@ bool bothInts(const CallArg &a, const CallArg &b) {
   return a.value.isIntegral() && b.value.isIntegral();
 }
 
+/// Whether a divisor is known not to be negative.
+bool isPositive(TCall &c, Expr divisor) {
+  if (std::optional<std::int64_t> n = divisor.constant())
+    return *n > 0;
+  if (divisor.dtype().isUInt())
+    return true;
+  if (!c.e.kernel) // outside of kernels nothing but sizes is run-time
+    return true;
+  const auto &dims = c.e.kernel->function.dims;
+  return std::any_of(dims.begin(), dims.end(),
+                     [&](const ir::Dim &dim) { return dim.var == divisor; });
+}
+
 Value ceilDiv(TCall &c) {
   CallArg a = c.arg("a"), b = c.arg("b");
   if (bothInts(a, b) && b.value.asInt() != 0) {
@@ -173,7 +187,11 @@ Value ceilDiv(TCall &c) {
     c.e.report(diag::DivisionByZero, b.range);
     return Value::error();
   }
-  return Value::expr(ir::ceilDiv(x, y));
+  if (isPositive(c, y))
+    return Value::expr(ir::ceilDiv(x, y));
+  // -(-x // y) is right for either sign.
+  Expr zero = c.context().zero(x.dtype());
+  return Value::expr(zero - ir::floorDiv(zero - x, y));
 }
 
 Value alignUp(TCall &c) {

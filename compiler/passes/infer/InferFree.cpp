@@ -248,14 +248,17 @@ std::vector<Layout> proposals(const TileOp &op, const InferenceGraph &graph) {
     add(list, blockedAlong(box, static_cast<unsigned>(box.size()) - 1, 1, 1, 1));
     return list;
   }
-  Index most = 1;
-  for (const MemoryUse &use : op.memories)
+  Index most = 1, together = 1; // elements of a byte in memory are stored by one thread if they can
+  for (const MemoryUse &use : op.memories) {
     most = std::max(most, use.vectorLimit);
+    if (use.access != Access::Read && use.buffer->dtype.isSubByte())
+      together = 2;
+  }
   if (op.memories.empty())
     most = 4;
   for (unsigned axis : contiguousAxes(op))
     for (Index vector = most; vector >= 1; vector /= 2) {
-      if (box[axis] % vector)
+      if (box[axis] % vector || (vector % together && box[axis] % together == 0))
         continue;
       Index units = box[axis] / vector;
       for (Index lanes = 1; lanes <= op.threads; ++lanes) {

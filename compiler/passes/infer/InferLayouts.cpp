@@ -18,6 +18,7 @@
 #include "passes/infer/Registers.h"
 #include "passes/prepare/Reducers.h"
 
+#include "ir/Walk.h"
 #include "layout/Algebra.h"
 #include "layout/Shape.h"
 #include "support/Check.h"
@@ -253,6 +254,27 @@ private:
     return ops;
   }
 
+  /// Of the candidates those that may be taken. A box so large that each thread has very many
+  /// elements of it however it is spread is fine in memory; false if it is a fragment's.
+  bool keepAcceptable(const TileOp &root, std::vector<Layout> &candidates) {
+    auto taken = [&](const Layout &l) { return acceptable(root, l); };
+    if (std::any_of(candidates.begin(), candidates.end(), taken)) {
+      std::erase_if(candidates, [&](const Layout &l) { return !taken(l); });
+      return true;
+    }
+    if (!root.fragments.empty()) {
+      Buffer *fragment = root.fragments.front().buffer->storage();
+      graph.misplaced.push_back({fragment,
+                                 "it has " + std::to_string(fragment->elementCount().value_or(0)) +
+                                     " elements, a thread holds " + std::to_string(mostRegisters) +
+                                     " at most",
+                                 root.stmt->range});
+      return false;
+    }
+    candidates.erase(candidates.begin() + 1, candidates.end());
+    return true;
+  }
+
   void decideFreely(TileOp &root) {
     bool fillsOnly = !root.propagates && !root.fragments.empty();
     if (fillsOnly) // a fill takes the home of its fragment, if that has one by now
@@ -270,15 +292,14 @@ private:
     std::copy_if(ops.begin(), ops.end(), std::back_inserter(open),
                  [](const TileOp *op) { return !op->schedule; });
     std::optional<Trial> best;
+    if (!keepAcceptable(root, candidates))
+      return;
     for (Layout &candidate : candidates) {
-      if (!acceptable(root, candidate))
-        continue;
       Trial made = attempt(root, std::move(candidate), ops, open,
                            best ? best->cost : std::numeric_limits<double>::infinity());
       if (!best || made.cost < best->cost)
         best = std::move(made);
     }
-    TLC_CHECK(best.has_value(), "no schedule is acceptable");
     if (choice)
       decided.schedules.emplace_back(std::move(*choice), best->schedules.front().second);
     for (auto &[op, schedule] : best->schedules)
@@ -391,8 +412,23 @@ bool relocate(InferenceGraph &graph, PassContext &context,
   return changed;
 }
 
+/// Where a block is one task, layouts over its threads have nothing to say.
+void forgetThreads(Launch &launch) {
+  walk(launch.body, [](Stmt &stmt) {
+    if (auto *alloc = dynCast<AllocStmt>(&stmt); alloc && alloc->buffer->scope == Scope::Fragment)
+      alloc->buffer->layout.reset();
+    else if (auto *map = dynCast<MapStmt>(&stmt))
+      map->layout.reset();
+    else if (auto *copy = dynCast<CopyStmt>(&stmt))
+      copy->layout.reset();
+    return true;
+  });
+}
+
 void inferLaunch(Function &function, Launch &launch, Decided &decided, PassContext &context) {
   legalizeReductions(function, launch);
+  if (!context.target.isGpu())
+    forgetThreads(launch);
   std::set<std::pair<Buffer *, bool>> tried; // before and after it had a home
   for (;;) {
     InferenceGraph graph = buildGraph(function, launch, context.target);

@@ -16,6 +16,7 @@
 #include "support/Check.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace tlc::passes {
@@ -34,10 +35,13 @@ struct SharedTile {
   bool panels = false; ///< reached by descriptors
   bool boxes = false;  ///< copied by tensor maps
   bool plain = false;  ///< tensor maps copy it as it is or as a view: rows must stay rows
+  Index run = 1;       ///< elements in a row that an access by pointer takes
   std::vector<Buffer *> views;
 
-  /// Whether elements of another width that views see stay whole.
+  /// Whether elements of another width that views see stay whole, and runs by pointer in a row.
   bool serves(const Layout &memory) const {
+    if (run > 1 && contiguity(memory, dimName(memory.inputs.size() - 1)) < run)
+      return false;
     return std::all_of(views.begin(), views.end(), [&](const Buffer *view) {
       bool sameWidth =
           view->dtype.bits() * view->dtype.lanes == buffer->dtype.bits() * buffer->dtype.lanes;
@@ -53,6 +57,28 @@ std::optional<Layout> onStorage(const Buffer &buffer, std::optional<Layout> acce
     access = under ? composeExtended(*under, *access) : std::nullopt;
   }
   return access;
+}
+
+/// Pointers say how many elements are meant from theirs on, vectors have them in their type. What
+/// reaches beyond a row needs the tile as it is written.
+void takeRun(SharedTile &tile, const BufferUse &use, const Stmt &stmt) {
+  Index run = 1;
+  if (use.pointer && use.pointer->count)
+    run = use.pointer->count.constant().value_or(std::numeric_limits<Index>::max());
+  else if (const auto *load = dynCast<LoadStmt>(&stmt))
+    run = load->var.dtype().lanes / std::max(1, int(use.buffer->dtype.lanes));
+  else if (const auto *store = dynCast<StoreStmt>(&stmt))
+    run = store->value.dtype().lanes / std::max(1, int(use.buffer->dtype.lanes));
+  if (run <= 1)
+    return;
+  // A view may be of another width.
+  Index bits = use.buffer->dtype.bits() * use.buffer->dtype.lanes;
+  Index own = tile.buffer->dtype.bits() * tile.buffer->dtype.lanes;
+  auto row = tile.buffer->shape.empty() ? std::nullopt : tile.buffer->shape.back().constant();
+  if (!row || run > *row * own / bits)
+    tile.plain = true;
+  else
+    tile.run = std::max(tile.run, (run * bits + own - 1) / own);
 }
 
 void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
@@ -84,6 +110,11 @@ void collect(InferenceGraph &graph, std::vector<SharedTile> &tiles) {
     auto *alloc = dynCast<AllocStmt>(&stmt);
     if (alloc && alloc->buffer->base && alloc->buffer->storage()->scope == Scope::Shared)
       tileOf(alloc->buffer->storage()).views.push_back(alloc->buffer);
+    forEachUse(stmt, [&](const BufferUse &use) {
+      Buffer *owner = use.buffer->storage();
+      if (owner->scope == Scope::Shared && use.element)
+        takeRun(tileOf(owner), use, stmt);
+    });
     return true;
   });
 }

@@ -6,10 +6,10 @@
 //
 // Why here: the first moment at which sizes (layouts, versions) are known exactly, and the last at
 // which going back is cheap.
+#include "passes/plan/FewerStages.h"
+
 #include "ir/Walk.h"
-#include "passes/Pass.h"
 #include "passes/lower/Physical.h"
-#include "passes/sync/SharedArena.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -132,11 +132,25 @@ void reportFewerStages(const Launch &launch, LaunchPlan *plan, PassContext &cont
 
 } // namespace
 
+void giveUpStage(Function &function, std::size_t index, const ArenaPlan &plan,
+                 PassContext &context) {
+  LoopPlan *loop = longestPipeline(context.schedule.launch(index));
+  if (!loop || function.options.hintsAreBinding)
+    return reportArenaTooLarge(*function.launches[index], plan, context.target,
+                               context.diagnostics);
+  --loop->stages;
+  if (!loop->wantedStages && loop->stages < loop->written) {
+    loop->wantedStages = loop->written;
+    loop->wantedBytes = plan.bytes;
+  }
+  loop->reason = "as many as fit in shared memory";
+  context.retryFrom = "split-copies";
+}
+
 void fit(Function &function, PassContext &context) {
   if (!context.target.isGpu())
     return;
   const std::int64_t limit = context.target.limits.sharedPerBlockOptIn;
-  bool again = false;
   for (std::size_t i = 0; i < function.launches.size(); ++i) {
     Launch &launch = *function.launches[i];
     ArenaPlan plan = planArena(launch);
@@ -145,21 +159,8 @@ void fit(Function &function, PassContext &context) {
       checkRegisters(launch, context);
       continue;
     }
-    LoopPlan *loop = longestPipeline(context.schedule.launch(i));
-    if (!loop || function.options.hintsAreBinding) {
-      reportArenaTooLarge(launch, plan, context.target, context.diagnostics);
-      continue;
-    }
-    if (!loop->wantedStages) {
-      loop->wantedStages = loop->stages;
-      loop->wantedBytes = plan.bytes;
-    }
-    --loop->stages;
-    loop->reason = "as many as fit in shared memory";
-    again = true;
+    giveUpStage(function, i, plan, context);
   }
-  if (again)
-    context.retryFrom = "split-copies";
 }
 
 } // namespace tlc::passes

@@ -85,6 +85,7 @@ private:
 
   LoopPlan planned(const ForStmt &loop) {
     LoopPlan plan{loop.var->name, loop.stages, false, "as written"};
+    plan.written = loop.stages;
     if (loop.stages == 0) {
       plan.binding = true;
       plan.reason = "not pipelined, as written";
@@ -169,7 +170,7 @@ private:
     if (given.minBlocks)
       plan.minBlocks = given.minBlocks;
     for (std::size_t i = 0; i < given.loops.size(); ++i) {
-      plan.loops[i].stages = given.loops[i].stages;
+      plan.loops[i].stages = plan.loops[i].written = given.loops[i].stages;
       plan.loops[i].binding = given.loops[i].binding;
       plan.loops[i].reason = given.loops[i].reason.empty() ? "as given" : given.loops[i].reason;
     }

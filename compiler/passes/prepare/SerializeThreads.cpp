@@ -102,8 +102,25 @@ private:
       if (!run)
         run = &openLoop(out, threads, stmt->range);
       run->body.push_back(std::move(stmt));
+      branchOnThreads(run->body, threads.first);
     }
     block = std::move(out);
+  }
+
+  /// Within a loop over threads, roles are conditions on the thread.
+  void branchOnThreads(Block &block, std::int64_t firstThread) {
+    for (StmtPtr &stmt : block) {
+      auto *role = dynCast<RoleStmt>(stmt.get());
+      std::int64_t first = firstThread + (role ? role->first : 0);
+      forEachBlock(*stmt, [&](Block &inner) { branchOnThreads(inner, first); });
+      if (!role)
+        continue;
+      auto branch = std::make_unique<IfStmt>(role->range);
+      branch->condition = logicalAnd(lessEqual(context.int32(first), launch.tid),
+                                     lessThan(launch.tid, first + role->count));
+      branch->then = std::move(role->body);
+      stmt = std::move(branch);
+    }
   }
 
   // ---- Threads that meet in memory: each statement takes effect in all of them before the next

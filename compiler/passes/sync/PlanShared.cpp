@@ -6,19 +6,18 @@
 //   alloc %C_s: shared f16[128, 128]                  alloc %C_s: ... at 0
 //
 // Why here: after lowering, which adds scratch tiles; before insert-sync, which must see who shares
-// bytes with whom.
-#include "passes/Pass.h"
-#include "passes/sync/SharedArena.h"
+// bytes with whom. If the scratch is what does not fit, `fit` and what lies between have another
+// turn.
+#include "passes/plan/FewerStages.h"
 
 namespace tlc::passes {
 
 void planShared(ir::Function &function, PassContext &context) {
-  for (auto &launch : function.launches) {
+  for (std::size_t i = 0; i < function.launches.size(); ++i) {
+    ir::Launch *launch = function.launches[i].get();
     ArenaPlan plan = planArena(*launch);
-    if (context.target.isGpu() && plan.bytes > context.target.limits.sharedPerBlockOptIn) {
-      reportArenaTooLarge(*launch, plan, context.target, context.diagnostics);
-      continue;
-    }
+    if (context.target.isGpu() && plan.bytes > context.target.limits.sharedPerBlockOptIn)
+      giveUpStage(function, i, plan, context);
     for (const ArenaSlot &slot : plan.slots) {
       slot.buffer->sharedOffset = slot.offset;
       slot.buffer->versionBytes = slot.versionBytes;

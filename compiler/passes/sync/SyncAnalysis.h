@@ -140,6 +140,7 @@ private:
   void visitSync(const ir::Stmt &stmt, State &state);
   void handOver(const ir::Stmt &stmt, State &state);
   bool conflicts(const Pending &pending, const analysis::Address &address);
+  bool elsewhereEachTime(const Pending &pending, const analysis::Address &address);
   bool mayMeet(const Pending &pending, const analysis::Address &address);
   const ir::Stmt *missing(const Pending &pending, const ir::Stmt &stmt);
   void applyPoint(const SyncPoint &point, const ir::Stmt &stmt, State &state);

@@ -103,6 +103,8 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
     return false;
   if (!mayMeet(pending, address))
     return false;
+  if (elsewhereEachTime(pending, address))
+    return false;
   if (pending.flight != Flight::Done)
     return true;
   return !threads.onlyOwn(pending.address, address, ranges) &&
@@ -141,6 +143,38 @@ bool SyncAnalysis::mayMeet(const Pending &pending, const Address &address) {
       return true;
   }
   return false;
+}
+
+/// Whether a statement touches other elements in each round of the loops between the two accesses,
+/// which are both its own.
+bool SyncAnalysis::elsewhereEachTime(const Pending &pending, const Address &address) {
+  if (!pending.carriedBy || pending.address.stmt != address.stmt ||
+      pending.address.use != address.use || !address.index || !address.version ||
+      !contains(*pending.carriedBy, *address.stmt))
+    return false;
+  std::vector<Expr> used, vars;
+  collectVars(address.index, used);
+  bool inside = false;
+  for (const Stmt *around : chain(*address.stmt)) {
+    inside |= around == pending.carriedBy;
+    if (!inside)
+      continue;
+    if (around->kind == StmtKind::While)
+      return false;
+    if (const auto *loop = dynCast<ForStmt>(around))
+      vars.push_back(loop->var);
+  }
+  // What else is computed within the loops may be anything in the next round.
+  const analysis::ExprSet &defined = definitions.at(pending.carriedBy);
+  auto isLoop = [&](Expr var) { return std::find(vars.begin(), vars.end(), var) != vars.end(); };
+  for (Expr var : used)
+    if (!isLoop(var) && defined.count(var.get()))
+      return false;
+  std::vector<Expr> versions;
+  collectVars(address.version, versions);
+  return std::none_of(versions.begin(), versions.end(),
+                      [&](Expr var) { return isLoop(var) || defined.count(var.get()); }) &&
+         threads.apartOver(address, vars, ranges);
 }
 
 /// Finds the place of the barrier between a pending access and `stmt`: in the innermost block that

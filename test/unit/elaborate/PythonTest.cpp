@@ -127,12 +127,29 @@ TEST_CASE("wrong expressions are refused where they are wrong") {
        "TL1024 compile-time evaluation takes more than 20000000 steps"},
       {"'a' * 10**12", "TL1024 compile-time evaluation takes more than 20000000 steps"},
       {"[0] * 10**30", "TL1024 compile-time evaluation takes more than 20000000 steps"},
+      {"list(range(10**9))", "TL1024 compile-time evaluation takes more than 20000000 steps"},
+      {"'a'.ljust(10**12)", "TL1024 compile-time evaluation takes more than 20000000 steps"},
+      {"f'{1:1000000000d}'", "TL1019 the format `1000000000d` does not fit an int"},
+      {"'%1000000000d' % 3", "TL1019 the format `1000000000d` does not fit an int"},
       {"(lambda f: f(f))(lambda f: f(f))", "TL1025 calls are nested deeper than 200"},
   };
   for (auto [expression, expected] : cases) {
     INFO(expression);
     CHECK(python(expression) == expected);
   }
+}
+
+TEST_CASE("values that double end at the budget, before memory does") {
+  Session python;
+  for (std::string step : {"s + s", "s.replace('a', s)", "''.join([s, s])", "f'{s}{s}'", "s * 2"}) {
+    INFO(step);
+    CHECK(python("(lambda grow: grow(grow, 'ab' * 8, 60))(lambda again, s, n: again(again, " +
+                 step + ", n - 1) if n else len(s))") ==
+          "TL1024 compile-time evaluation takes more than 20000000 steps");
+  }
+  CHECK(python("(lambda grow: grow(grow, [0], 60))(lambda again, l, n: again(again, l + l, n - 1) "
+               "if n else len(l))") ==
+        "TL1024 compile-time evaluation takes more than 20000000 steps");
 }
 
 TEST_CASE("an error is reported once, and what depends on it stays silent") {

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <cmath>
 
 using namespace tlc;
@@ -52,6 +53,58 @@ TEST_CASE("floor and truncating division of negative numbers") {
   std::vector<std::int64_t> want = {-3, 2, -2, -1, -2, 1, -2333, -4};
   for (std::size_t i = 0; i < want.size(); ++i)
     CHECK(o.integer(static_cast<std::int64_t>(i)) == want[i]);
+}
+
+TEST_CASE("division by negative numbers, of run time and of compile time alike") {
+  // ceildiv, // and % of (n, m), then ceildiv with one side a number.
+  const std::array<std::array<std::int64_t, 5>, 5> cases = {{
+      {7, -3, -2, -3, -2},
+      {-7, 3, -2, -3, 2},
+      {-7, -3, 3, 2, -1},
+      {6, -3, -2, -2, 0},
+      {0, -5, 0, 0, 0},
+  }};
+  for (auto [n, m, ceiling, floor, rest] : cases) {
+    std::string a = std::to_string(n), b = std::to_string(m);
+    CAPTURE(a, b);
+    Tensor o = ints({7});
+    runOn("def main(O: T.Tensor((7,), T.int32), n: T.int32, m: T.int32):\n"
+          "    with T.Kernel(1, threads=1):\n"
+          "        O[0] = T.ceildiv(n, m)\n"
+          "        O[1] = n // m\n"
+          "        O[2] = n % m\n"
+          "        O[3] = T.ceildiv(n, " +
+              b +
+              ")\n"
+              "        O[4] = T.ceildiv(" +
+              a +
+              ", m)\n"
+              "        O[5] = T.ceildiv(" +
+              a + ", " + b +
+              ")\n"
+              "        O[6] = T.cdiv(n, m)\n",
+          {o, n, m});
+    std::array<std::int64_t, 7> want = {ceiling, floor, rest, ceiling, ceiling, ceiling, ceiling};
+    for (std::size_t i = 0; i < want.size(); ++i)
+      CHECK(o.integer(static_cast<std::int64_t>(i)) == want[i]);
+  }
+}
+
+TEST_CASE("half bytes next to each other belong to different points of a map") {
+  Tensor a = ints({16}), o = ints({16});
+  for (int i = 0; i < 16; ++i)
+    a.setInteger(i, i - 8);
+  runOn(R"(def main(A: T.Tensor((16,), T.int32), O: T.Tensor((16,), T.int32)):
+    with T.Kernel(1, threads=16):
+        S = T.alloc_shared((16,), T.int4)
+        for i in T.Parallel(16):
+            S[i] = T.cast(A[i], T.int4)
+        for i in T.Parallel(16):
+            O[i] = S[15 - i]
+)",
+        {a, o});
+  for (int i = 0; i < 16; ++i)
+    CHECK(o.integer(i) == 7 - i);
 }
 
 TEST_CASE("a swap through names reads before it writes") {

@@ -448,3 +448,21 @@ TEST_CASE("-I and the library are searched after the file's own folder") {
   CHECK(Built(f.write("b.tl", "from std import SIZE\n" + user), options).text() ==
         "k(A:float32,10)");
 }
+
+TEST_CASE("names that a module's statement left half done are unknown") {
+  auto using_ = [](const std::string &statements) {
+    return Built("import tilelang.language as T\n" + statements + R"(
+@T.prim_func
+def copy(A: T.Tensor((8,), T.float32)):
+    with T.Kernel(1, threads=32):
+        A[0] = N
+)")
+        .text();
+  };
+  CHECK(using_("N = 4\n") == "copy(A:float32,8)");
+  // Ended by the budget, by an exception, or by a condition of which nothing is known.
+  CHECK(using_("N = 1\nfor i in range(100000000):\n    N = N + 1\n") == "TL1021");
+  CHECK(using_("N = 1\nfor i in range(3):\n    N = N + 1\n    raise ValueError()\n") == "TL1021");
+  CHECK(using_("import torch\nN = 1\nif torch.rand(1) > 0:\n    N = 2\n") == "TL1021");
+  CHECK(using_("import torch\nN = 1\nwhile torch.rand(1) > 0:\n    N = 2\n") == "TL1021");
+}
