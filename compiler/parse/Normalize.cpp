@@ -114,8 +114,8 @@ std::optional<char32_t> joined(char32_t first, char32_t second) {
   return it->joined;
 }
 
-/// A mark joins the last character that is none, unless a mark of its own class or a higher one stands
-/// between them.
+/// A mark joins the last character that is none, unless a mark of its own class or a higher one
+/// stands between them.
 std::u32string join(const std::u32string &text) {
   std::u32string out;
   std::optional<std::size_t> starter;

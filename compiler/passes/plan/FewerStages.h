@@ -8,9 +8,9 @@
 
 namespace tlc::passes {
 
-/// Takes a stage from the longest pipeline of launch `index` whose tiles, as planned, do not fit, and
-/// has the passes from split-copies on run again. When nothing can be given up, the error shows every
-/// buffer.
+/// Takes a stage from the longest pipeline of launch `index` whose tiles, as planned, do not fit,
+/// and has the passes from split-copies on run again. When nothing can be given up, the error shows
+/// every buffer.
 void giveUpStage(ir::Function &function, std::size_t index, const ArenaPlan &plan,
                  PassContext &context);
 

@@ -12,8 +12,8 @@ TEST_CASE("names are brought into the form NFKC") {
       {"ﾃﾞ", "デ"}, // a narrow letter and its mark become one wide letter
       {"e\u0301", "é"},
       {"é", "é"},
-      {"q\u0301", "q\u0301"}, // no such letter
-      {"a\u0302\u0301", "ấ"}, // joined twice
+      {"q\u0301", "q\u0301"},       // no such letter
+      {"a\u0302\u0301", "ấ"},       // joined twice
       {"a\u0301\u0323", "ạ\u0301"}, // the lower mark first, whatever the order they were typed in
       {"a\u0323\u0301", "ạ\u0301"},
       {"a\u0327\u0301", "á\u0327"}, // joins past a mark of a lower class
