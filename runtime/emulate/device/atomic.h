@@ -105,7 +105,7 @@ put_uint4(uint8_t *packed, int64_t i, uint8_t value TLC_AT) {
   const int shift = int(i & 1) * 4;
   ::emu::atomic_begin(p, 1, true, false, ::emu::kRelaxed, ::emu::kGpu TLC_HERE);
   *p = uint8_t((*p & ~(15 << shift)) | (value & 15) << shift);
-  ::emu::atomic_end(p, 1, true, ::emu::kRelaxed, ::emu::kGpu);
+  ::emu::atomic_end(p, 1, true, false, ::emu::kRelaxed, ::emu::kGpu);
 }
 TLC_DEVICE void put_int4(uint8_t *packed, int64_t i, int8_t value TLC_AT) {
   put_uint4(packed, i, uint8_t(value) TLC_HERE);
