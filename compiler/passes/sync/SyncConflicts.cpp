@@ -103,8 +103,10 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
     return false;
   if (!mayMeet(pending, address))
     return false;
+  if (elsewhereEachTime(pending, address))
+    return false;
   if (pending.flight != Flight::Done)
-    return pending.address.async != AsyncKind::CpAsync || !elsewhereEachTime(pending, address);
+    return true;
   return !threads.onlyOwn(pending.address, address, ranges) &&
          !(pending.inWarp && pending.address.buffer == address.buffer &&
            threads.onlyOwnWarp(threads.byWarps(address, ranges), pending.warps));
