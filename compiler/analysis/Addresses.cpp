@@ -436,9 +436,21 @@ bool ThreadAddresses::addRuns(const Address &address, Expr index, std::span<cons
 
 bool ThreadAddresses::apartOver(const Address &address, std::span<const Expr> vars,
                                 const Ranges &ranges) {
-  constexpr std::int64_t most = 1 << 16;
   if (address.warp || !address.index || !address.version)
     return false;
+  std::vector<const ExprNode *> over;
+  for (Expr var : vars)
+    over.push_back(var.get());
+  auto [known, isNew] = apartIn.try_emplace(
+      {address.index.get(), address.count, std::move(over), ranges.valuesKnown()}, false);
+  if (isNew)
+    known->second = computeApartOver(address, vars, ranges);
+  return known->second;
+}
+
+bool ThreadAddresses::computeApartOver(const Address &address, std::span<const Expr> vars,
+                                       const Ranges &ranges) {
+  constexpr std::int64_t most = 1 << 16;
   std::int64_t combinations = launch.threadCount();
   for (Expr var : vars) {
     Interval values = ranges.interval(var);

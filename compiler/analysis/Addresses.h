@@ -75,6 +75,8 @@ private:
   WarpElements computeByWarps(const Address &address, Ranges &ranges) const;
   const WarpElements *kept(WarpElements elements);
   static bool keptApart(std::vector<Run> runs);
+  bool computeApartOver(const Address &address, std::span<const ir::Expr> vars,
+                        const Ranges &ranges);
   bool addRuns(const Address &address, ir::Expr index, std::span<const ir::Expr> vars,
                const Ranges &ranges, std::vector<Run> &runs, std::optional<Poly> &rest);
 
@@ -92,6 +94,11 @@ private:
   std::map<std::tuple<const ir::ExprNode *, std::int64_t, States::Id>, const WarpElements *>
       ofIndex;
   std::map<std::pair<const WarpElements *, const WarpElements *>, bool> inOwnWarp;
+  /// By index, length of the run, variables and what is known of them.
+  std::map<
+      std::tuple<const ir::ExprNode *, std::int64_t, std::vector<const ir::ExprNode *>, States::Id>,
+      bool>
+      apartIn;
 };
 
 /// Whether the two may touch a common byte: storage in the arena, versions and element ranges are

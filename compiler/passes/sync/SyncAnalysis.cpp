@@ -37,6 +37,8 @@ SyncAnalysis::SyncAnalysis(Function &function, Launch &launch)
   ranges.enter(launch);
   std::unordered_set<const Buffer *> read, written;
   walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+    if (const auto *wait = dynCast<AsyncStmt>(&stmt); wait && !wait->commit)
+      oldest = std::max(oldest, wait->pending);
     forEachUse(stmt, [&](const BufferUse &use) {
       if (use.buffer->storage()->scope != Scope::Global || stmt.kind == StmtKind::Atomic)
         return;
@@ -390,7 +392,7 @@ void SyncAnalysis::visitSync(const Stmt &stmt, State &state) {
       if (entry.address.async != async->what)
         continue;
       if (entry.flight == Flight::Committed)
-        ++entry.age;
+        entry.age = std::min(entry.age + 1, oldest);
       else if (entry.flight == Flight::Open)
         entry.flight = Flight::Committed;
     }

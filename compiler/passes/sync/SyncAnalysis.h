@@ -78,7 +78,7 @@ private:
     bool fenced = false; ///< a write that reads by descriptor may see, once it is ordered
     bool inWarp = false; ///< ordered for the warp that made it
     const analysis::WarpElements *warps = nullptr; ///< null: not known
-    int age = 0;                                   ///< Committed: commits since
+    std::int64_t age = 0;                          ///< Committed: commits since, up to `oldest`
     int shifts = 0; ///< back-edges of its loop that it has crossed since it was known exactly
     /// Conditions under which it happened, in terms of loop variables.
     llvm::SmallVector<ir::Expr, 6> guards;
@@ -161,6 +161,7 @@ private:
   std::unordered_set<const ir::Buffer *> watchedGlobals; ///< read and written in the launch
   std::unordered_set<const ir::Buffer *> described;      ///< read by descriptor
   std::unordered_map<const ir::Stmt *, Summary> summaries;
+  std::int64_t oldest = 0;   ///< no wait of the launch leaves more groups under way
   bool warpBarriers = false; ///< there are some, so it matters which warp accesses what
   /// Without their intervals, which depend on where the analysis stands.
   std::unordered_map<const ir::Stmt *, std::vector<analysis::Address>> addressCache;
