@@ -1,7 +1,6 @@
 // tlc: parses the command line, runs one verb, and turns whatever happens into a message and an
 // exit status.
 #include "driver/Session.h"
-#include "driver/SmallBlocks.h"
 #include "driver/Version.h"
 #include "support/Check.h"
 
@@ -144,7 +143,6 @@ void takeMemoryInLargeSteps() {
 }
 
 void *runOnThread(void *data) {
-  serveSmallBlocksHere();
   auto *invocation = static_cast<Invocation *>(data);
   invocation->status = run(std::move(invocation->arguments));
   return nullptr;
