@@ -11,7 +11,10 @@
 // Why here: after aligned-variants, which makes rows lie where the hardware wants them; before the
 // planner and layouts, which ask how a copy is done.
 #include "analysis/Copies.h"
+#include "ir/Walk.h"
 #include "passes/Pass.h"
+
+#include <utility>
 
 namespace tlc::passes {
 
@@ -32,10 +35,24 @@ void select(CopyStmt &copy, PassContext &context, const analysis::Ranges &ranges
     copy.copyKind = CopyKind::Auto;
 }
 
+/// Whether tensor maps are asked for, by order or by wish; on targets without them, too.
+bool wants(const Stmt &stmt) {
+  if (auto *copy = dynCast<CopyStmt>(&stmt))
+    return copy->copyKind == CopyKind::Tma;
+  auto *atomic = dynCast<AtomicTileStmt>(&stmt);
+  return atomic && atomic->useTma;
+}
+
 } // namespace
 
 void selectCopies(Function &function, PassContext &context) {
-  if (!context.target.has(Feature::Tma))
+  bool any = false;
+  for (auto &launch : function.launches)
+    walk(std::as_const(launch->body), [&](const Stmt &stmt) {
+      any |= wants(stmt);
+      return !any;
+    });
+  if (!any)
     return;
   analysis::walkWithRanges(function, [&](Launch &, Stmt &stmt, analysis::Ranges &ranges) {
     if (auto *copy = dynCast<CopyStmt>(&stmt))
