@@ -9,6 +9,7 @@ required=(
   g++ cmake ninja-build make git python3
   antlr4 libantlr4-runtime-dev   # the parser generator and its C++ runtime
   llvm-19-dev llvm-19-tools      # ADT and Support; FileCheck, not and lit
+  libutf8proc-dev                # normal forms of names
   libcli11-dev catch2
 )
 optional=(

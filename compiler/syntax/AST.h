@@ -166,8 +166,8 @@ template <PatternKind K> using PatternNode = OfKind<Pattern, K>;
 using ExprList = std::vector<Expr *>;
 using Block = std::vector<Stmt *>;
 
-/// A name where it stands: `id` as written (Python compares names in NFKC form; ours must be
-/// written alike), `range` of its letters.
+/// A name where it stands: `id` in the form that Python compares (NFKC, see parse/Normalize.h),
+/// `range` of its letters.
 struct Identifier {
   std::string id;
   SourceRange range;
