@@ -28,7 +28,7 @@ bool isPerThreadTileOp(const Stmt &stmt) {
   return false;
 }
 
-bool isCollective(const Stmt &stmt) {
+bool isCollectiveTileOp(const Stmt &stmt) {
   switch (stmt.kind) {
   case StmtKind::Copy:
   case StmtKind::Fill:
@@ -39,15 +39,18 @@ bool isCollective(const Stmt &stmt) {
   case StmtKind::Scan:
   case StmtKind::AtomicTile:
   case StmtKind::Convert:
-  case StmtKind::Barrier:
     return true;
   case StmtKind::Reducer:
     return cast<ReducerStmt>(stmt).action != ReducerAction::Update;
-  case StmtKind::Call:
-    return cast<CallStmt>(stmt).collective != Collective::Thread;
   default:
     return false;
   }
+}
+
+bool isCollective(const Stmt &stmt) {
+  if (auto *call = dynCast<CallStmt>(&stmt))
+    return call->collective != Collective::Thread;
+  return stmt.kind == StmtKind::Barrier || isCollectiveTileOp(stmt);
 }
 
 bool containsCollective(const Stmt &stmt) {

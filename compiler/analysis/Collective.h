@@ -10,6 +10,9 @@ namespace tlc::analysis {
 /// Local. Every thread does all of it.
 bool isPerThreadTileOp(const ir::Stmt &stmt);
 
+/// Whether the statement is a tile op of another kind: one that needs all threads of its role.
+bool isCollectiveTileOp(const ir::Stmt &stmt);
+
 /// Whether the statement itself (not what is nested in it) needs the threads of its role together:
 /// tile ops except the per-thread ones, barriers, and calls that say so.
 bool isCollective(const ir::Stmt &stmt);

@@ -6,6 +6,16 @@ namespace tlc::elaborate {
 
 namespace {
 
+/// `with x as y`: y is x, and nothing else happens.
+struct OwnContext : NativeObject {
+  bool runWith(Elaborator &, const ast::WithItem &, const std::function<void(const Value &)> &bind,
+               const std::function<void()> &body) override {
+    bind(Value::object(this));
+    body();
+    return true;
+  }
+};
+
 ModuleObject *submodule(Elaborator &e, ModuleObject &m, const std::string &name) {
   auto *sub = e.heap.make<ModuleObject>();
   sub->name = m.name + "." + name;
@@ -100,7 +110,7 @@ Value allOf(Elaborator &e, CallArgs &args) {
 }
 Value anyOf(Elaborator &e, CallArgs &args) { return anyOrAll(e, args, ast::BinaryOperator::BitOr); }
 
-struct TargetObject : NativeObject {
+struct TargetObject : OwnContext {
   std::string typeName() const override { return "a target"; }
   std::optional<Value> attribute(Elaborator &e, std::string_view name, SourceRange) override {
     if (name == "arch")
@@ -119,12 +129,6 @@ struct TargetObject : NativeObject {
     return std::nullopt;
   }
   std::optional<Value> call(Elaborator &, CallArgs &) override { return Value::object(this); }
-  bool runWith(Elaborator &, const ast::WithItem &, const std::function<void(const Value &)> &bind,
-               const std::function<void()> &body) override {
-    bind(Value::object(this));
-    body();
-    return true;
-  }
 };
 
 } // namespace
@@ -188,7 +192,7 @@ std::optional<Value> tirxFallback(Elaborator &e, ModuleObject &, std::string_vie
 
 namespace {
 
-struct Marker : NativeObject {
+struct Marker : OwnContext {
   std::string typeName() const override { return "an instrumentation marker"; }
   std::optional<Value> attribute(Elaborator &, std::string_view, SourceRange) override {
     return Value::object(this);
@@ -198,12 +202,6 @@ struct Marker : NativeObject {
     if (args.positional.size() == 1 && args.positional[0].value.is(ValueKind::Function))
       return args.positional[0].value;
     return Value::object(this);
-  }
-  bool runWith(Elaborator &, const ast::WithItem &, const std::function<void(const Value &)> &bind,
-               const std::function<void()> &body) override {
-    bind(Value::object(this));
-    body();
-    return true;
   }
 };
 

@@ -28,7 +28,8 @@ Index TileOp::points() const {
 
 namespace {
 
-bool isTileOp(const Stmt &s) {
+/// What becomes an op of the graph.
+bool isOp(const Stmt &s) {
   switch (s.kind) {
   case StmtKind::Map:
   case StmtKind::Copy:
@@ -55,7 +56,7 @@ public:
 
   void read(Block &block, Place place) {
     for (StmtPtr &stmt : block) {
-      if (isTileOp(*stmt)) {
+      if (isOp(*stmt)) {
         addOp(*stmt, block, place);
         continue;
       }

@@ -38,24 +38,6 @@ void conjuncts(Expr e, std::vector<Expr> &parts) {
   }
 }
 
-bool isTileOp(const Stmt &stmt) {
-  switch (stmt.kind) {
-  case StmtKind::Map:
-  case StmtKind::Copy:
-  case StmtKind::Gemm:
-  case StmtKind::Fill:
-  case StmtKind::Reduce:
-  case StmtKind::Scan:
-  case StmtKind::AtomicTile:
-  case StmtKind::Convert:
-    return true;
-  case StmtKind::Reducer:
-    return cast<ReducerStmt>(stmt).action != ReducerAction::Update;
-  default:
-    return false;
-  }
-}
-
 std::string what(const Stmt &stmt) {
   switch (stmt.kind) {
   case StmtKind::Map:
@@ -244,7 +226,7 @@ private:
                                      barrier->scope == BarrierScope::Grid);
         const auto *print = dynCast<PrintStmt>(stmt.get());
         bool printsTile = print && print->buffer && print->buffer->scope == Scope::Fragment;
-        if ((isTileOp(*stmt) && !analysis::isPerThreadTileOp(*stmt)) || blockWide || printsTile) {
+        if (analysis::isCollectiveTileOp(*stmt) || blockWide || printsTile) {
           pass.diagnostics.report(diag::CollectiveInDivergent, stmt->range, what(*stmt))
               .label(cause->range, cause->kind == StmtKind::If
                                        ? "the condition is not the same for all threads"
