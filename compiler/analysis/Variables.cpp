@@ -12,6 +12,9 @@ namespace {
 
 /// Rings have fewer stages; what still grows after so many rounds counts something.
 constexpr int mostRounds = 40;
+/// Expressions that are looked at for one stored value. Definitions share their parts: all ways
+/// through them may be very many, where a ring's position needs a handful.
+constexpr int mostSteps = 500;
 constexpr Interval nothing{Interval::infinity, Interval::minusInfinity};
 
 Interval anyOf(DType dtype) {
@@ -36,6 +39,7 @@ public:
     for (int round = 0; grows; ++round) {
       grows = false;
       for (auto [variable, value] : stores) {
+        steps = 0;
         Interval &held = intervals[variable];
         Interval both = hull(held, valueOf(value));
         if (both == held)
@@ -88,6 +92,8 @@ private:
       return Interval::point(e->integer);
     if (!e.dtype().isInt() || e.dtype().isVector())
       return {};
+    if (++steps > mostSteps)
+      return anyOf(e.dtype());
     switch (e.kind()) {
     case ExprKind::Var:
       return ofVariable(e);
@@ -175,6 +181,7 @@ private:
   std::unordered_map<const ExprNode *, Interval> narrowed; ///< in the arm that is looked at
   std::vector<std::pair<const Buffer *, Expr>> stores;
   std::vector<const Buffer *> others;
+  int steps = 0; ///< for the stored value that is looked at
 };
 
 } // namespace

@@ -141,3 +141,22 @@ TEST_CASE("random updates stay in the interval, wrapped around as they are") {
   }
   CHECK(bounded > 200);
 }
+
+TEST_CASE("definitions that share their parts take no time") {
+  Fixture sum(0, [](Expr v) { return v; });
+  Context &context = sum.context;
+  Expr value = sum.v;
+  auto &loop = cast<ForStmt>(*sum.launch.body.back());
+  Block lets;
+  for (int i = 0; i < 60; ++i) { // 2^60 ways from the last one to the first
+    auto let = std::make_unique<LetStmt>();
+    let->var = context.var("h" + std::to_string(i), i32);
+    let->value = context.binary(BinaryOp::Add, value * 31, value);
+    value = let->var;
+    lets.push_back(std::move(let));
+  }
+  cast<StoreStmt>(*loop.body.back()).value = value;
+  loop.body.insert(loop.body.begin() + 1, std::make_move_iterator(lets.begin()),
+                   std::make_move_iterator(lets.end()));
+  CHECK(!sum.holds());
+}
