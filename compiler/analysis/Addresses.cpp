@@ -211,10 +211,9 @@ const ThreadAddresses::Values *ThreadAddresses::inThreads(Expr e) {
 }
 
 const ThreadAddresses::Values *ThreadAddresses::threadPart(Expr index, const Ranges &ranges) {
-  auto [entry, isNew] = parts.try_emplace(index.get());
-  std::optional<Values> &result = entry->second;
+  auto [entry, isNew] = parts.try_emplace({index.get(), ranges.valuesKnown()}, nullptr);
   if (!isNew)
-    return result ? &*result : nullptr;
+    return entry->second;
   // What else the index depends on must be apart.
   Poly poly = ranges.poly(index);
   if (!poly.valid)
@@ -246,8 +245,7 @@ const ThreadAddresses::Values *ThreadAddresses::threadPart(Expr index, const Ran
     for (std::size_t t = 0; t < sum.size(); ++t)
       sum[t] += product[t];
   }
-  result = std::move(sum);
-  return &*result;
+  return entry->second = &*partValues.insert(std::move(sum)).first;
 }
 
 bool ThreadAddresses::onlyOwn(const Address &a, const Address &b, const Ranges &ranges) {
@@ -398,16 +396,15 @@ bool ThreadAddresses::keptApart(std::vector<Run> runs) {
   return true;
 }
 
-/// The runs of all threads for each value of `vars`. `rest` is what the index is besides.
-bool ThreadAddresses::addRuns(const Address &address, Expr index, std::span<const Expr> vars,
+/// The runs of all threads in each round of `loops`. `rest` is what the index is besides.
+bool ThreadAddresses::addRuns(const Address &address, Expr index, std::span<const Rounds> loops,
                               const Ranges &ranges, std::vector<Run> &runs,
                               std::optional<Poly> &rest) {
-  if (!vars.empty()) {
-    Interval values = ranges.interval(vars.front());
+  if (!loops.empty()) {
+    const auto &[var, values] = loops.front();
     for (std::int64_t value = values.lo; value <= values.hi; ++value) {
-      Expr there =
-          substitute(index, {{vars.front(), index.context().integer(vars.front().dtype(), value)}});
-      if (!addRuns(address, there, vars.subspan(1), ranges, runs, rest))
+      Expr there = substitute(index, {{var, index.context().integer(var.dtype(), value)}});
+      if (!addRuns(address, there, loops.subspan(1), ranges, runs, rest))
         return false;
     }
     return true;
@@ -434,26 +431,25 @@ bool ThreadAddresses::addRuns(const Address &address, Expr index, std::span<cons
   return true;
 }
 
-bool ThreadAddresses::apartOver(const Address &address, std::span<const Expr> vars,
+bool ThreadAddresses::apartOver(const Address &address, std::span<const Rounds> loops,
                                 const Ranges &ranges) {
   if (address.warp || !address.index || !address.version)
     return false;
-  std::vector<const ExprNode *> over;
-  for (Expr var : vars)
-    over.push_back(var.get());
+  InRounds over;
+  for (const auto &[var, values] : loops)
+    over.emplace_back(var.get(), values.lo, values.hi);
   auto [known, isNew] = apartIn.try_emplace(
       {address.index.get(), address.count, std::move(over), ranges.valuesKnown()}, false);
   if (isNew)
-    known->second = computeApartOver(address, vars, ranges);
+    known->second = computeApartOver(address, loops, ranges);
   return known->second;
 }
 
-bool ThreadAddresses::computeApartOver(const Address &address, std::span<const Expr> vars,
+bool ThreadAddresses::computeApartOver(const Address &address, std::span<const Rounds> loops,
                                        const Ranges &ranges) {
   constexpr std::int64_t most = 1 << 16;
   std::int64_t combinations = launch.threadCount();
-  for (Expr var : vars) {
-    Interval values = ranges.interval(var);
+  for (const auto &[var, values] : loops) {
     if (values.empty() || values.lo < 0 || values.hi >= most)
       return false;
     combinations *= values.hi - values.lo + 1;
@@ -462,7 +458,7 @@ bool ThreadAddresses::computeApartOver(const Address &address, std::span<const E
   }
   std::vector<Run> runs;
   std::optional<Poly> rest;
-  return addRuns(address, address.index, vars, ranges, runs, rest) && keptApart(std::move(runs));
+  return addRuns(address, address.index, loops, ranges, runs, rest) && keptApart(std::move(runs));
 }
 
 } // namespace tlc::analysis

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -51,9 +52,14 @@ public:
   /// thread makes both: their indices differ by a constant, and the part that depends on the thread
   /// keeps the threads' runs apart.
   bool onlyOwn(const Address &a, const Address &b, const Ranges &ranges);
-  /// Whether an access touches other elements in every thread and for all values of `vars`, which
-  /// are of short loops; what else the index depends on stays as it is.
-  bool apartOver(const Address &address, std::span<const ir::Expr> vars, const Ranges &ranges);
+  /// A variable of a loop, and what it is in all rounds.
+  struct Rounds {
+    ir::Expr var;
+    Interval values;
+  };
+  /// Whether an access touches other elements in every thread and in all rounds of short loops;
+  /// what else the index depends on stays as it is.
+  bool apartOver(const Address &address, std::span<const Rounds> loops, const Ranges &ranges);
   /// The elements that each warp's threads may touch, for all values of the variables in scope;
   /// null: nothing is known. Kept as long as this lives; equal elements have equal addresses.
   const WarpElements *byWarps(const Address &address, Ranges &ranges);
@@ -75,16 +81,18 @@ private:
   WarpElements computeByWarps(const Address &address, Ranges &ranges) const;
   const WarpElements *kept(WarpElements elements);
   static bool keptApart(std::vector<Run> runs);
-  bool computeApartOver(const Address &address, std::span<const ir::Expr> vars,
+  bool computeApartOver(const Address &address, std::span<const Rounds> loops,
                         const Ranges &ranges);
-  bool addRuns(const Address &address, ir::Expr index, std::span<const ir::Expr> vars,
+  bool addRuns(const Address &address, ir::Expr index, std::span<const Rounds> loops,
                const Ranges &ranges, std::vector<Run> &runs, std::optional<Poly> &rest);
 
   const ir::Launch &launch;
   const Uniformity &uniformity;
   std::unordered_map<const ir::ExprNode *, std::optional<Values>> inThread;
-  /// The summands of an index that depend on the thread.
-  std::unordered_map<const ir::ExprNode *, std::optional<Values>> parts;
+  /// The summands of an index that depend on the thread, by what is known of variables: it says
+  /// which summands there are.
+  std::map<std::pair<const ir::ExprNode *, States::Id>, const Values *> parts;
+  std::set<Values> partValues; ///< of which `parts` has some
   std::map<std::tuple<const Values *, std::int64_t, std::int64_t, std::int64_t>, bool> apart;
   struct WarpElementsHash {
     std::size_t operator()(const WarpElements &elements) const;
@@ -94,11 +102,9 @@ private:
   std::map<std::tuple<const ir::ExprNode *, std::int64_t, States::Id>, const WarpElements *>
       ofIndex;
   std::map<std::pair<const WarpElements *, const WarpElements *>, bool> inOwnWarp;
-  /// By index, length of the run, variables and what is known of them.
-  std::map<
-      std::tuple<const ir::ExprNode *, std::int64_t, std::vector<const ir::ExprNode *>, States::Id>,
-      bool>
-      apartIn;
+  /// By index, length of the run, variables of loops with their ends, and what is known of others.
+  using InRounds = std::vector<std::tuple<const ir::ExprNode *, std::int64_t, std::int64_t>>;
+  std::map<std::tuple<const ir::ExprNode *, std::int64_t, InRounds, States::Id>, bool> apartIn;
 };
 
 /// Whether the two may touch a common byte: storage in the arena, versions and element ranges are

@@ -369,6 +369,8 @@ void SyncAnalysis::add(State &into, const Pending &entry) {
     last->address.elements = hull(last->address.elements, entry.address.elements);
     last->guards.clear();
     last->warps = nullptr;
+    if (!last->carriedBy || (entry.carriedBy && contains(*entry.carriedBy, *last->carriedBy)))
+      last->carriedBy = entry.carriedBy;
     return;
   }
   into.pending.push_back(entry);

@@ -73,7 +73,7 @@ private:
   struct Pending {
     analysis::Address address;
     const ir::Stmt *origin = nullptr;    ///< from where on a barrier orders it
-    const ir::Stmt *carriedBy = nullptr; ///< outermost loop whose back-edge it has crossed
+    const ir::Stmt *carriedBy = nullptr; ///< loop whose back-edge it has crossed last
     Flight flight = Flight::Done;
     bool fenced = false; ///< a write that reads by descriptor may see, once it is ordered
     bool inWarp = false; ///< ordered for the warp that made it
@@ -111,6 +111,7 @@ private:
   struct LoopFrame {
     const ir::Stmt *loop = nullptr;
     std::vector<State> breaks, continues;
+    bool singly = false; ///< one round with a known number is looked at
   };
 
   Summary index(ir::Block &block, const ir::Stmt *parent);

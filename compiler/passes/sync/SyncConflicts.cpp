@@ -9,8 +9,15 @@ namespace tlc::passes {
 
 using namespace ir;
 using analysis::Address;
+using analysis::Interval;
 
 namespace {
+
+/// What the variable of a loop is in all rounds, if numbers say so; else anything.
+Interval roundsOf(const ForStmt &loop) {
+  auto lo = loop.lo.constant(), hi = loop.hi.constant();
+  return lo && hi ? Interval{*lo, *hi - 1} : Interval();
+}
 
 bool byTensorMap(const Stmt &stmt) {
   const auto *call = dynCast<CallStmt>(&stmt);
@@ -152,8 +159,13 @@ bool SyncAnalysis::elsewhereEachTime(const Pending &pending, const Address &addr
       pending.address.use != address.use || !address.index || !address.version ||
       !contains(*pending.carriedBy, *address.stmt))
     return false;
-  std::vector<Expr> used, vars;
+  std::vector<Expr> used;
+  std::vector<analysis::ThreadAddresses::Rounds> rounds;
   collectVars(address.index, used);
+  // What is known now is of one round, where the first ones are looked at one by one.
+  const bool singly = std::any_of(loops.begin(), loops.end(), [&](const LoopFrame &frame) {
+    return frame.singly && contains(*pending.carriedBy, *frame.loop);
+  });
   bool inside = false;
   for (const Stmt *around : chain(*address.stmt)) {
     inside |= around == pending.carriedBy;
@@ -162,11 +174,13 @@ bool SyncAnalysis::elsewhereEachTime(const Pending &pending, const Address &addr
     if (around->kind == StmtKind::While)
       return false;
     if (const auto *loop = dynCast<ForStmt>(around))
-      vars.push_back(loop->var);
+      rounds.push_back({loop->var, singly ? roundsOf(*loop) : ranges.interval(loop->var)});
   }
   // What else is computed within the loops may be anything in the next round.
   const analysis::ExprSet &defined = definitions.at(pending.carriedBy);
-  auto isLoop = [&](Expr var) { return std::find(vars.begin(), vars.end(), var) != vars.end(); };
+  auto isLoop = [&](Expr var) {
+    return std::any_of(rounds.begin(), rounds.end(), [&](const auto &r) { return r.var == var; });
+  };
   for (Expr var : used)
     if (!isLoop(var) && defined.count(var.get()))
       return false;
@@ -174,7 +188,7 @@ bool SyncAnalysis::elsewhereEachTime(const Pending &pending, const Address &addr
   collectVars(address.version, versions);
   return std::none_of(versions.begin(), versions.end(),
                       [&](Expr var) { return isLoop(var) || defined.count(var.get()); }) &&
-         threads.apartOver(address, vars, ranges);
+         threads.apartOver(address, rounds, ranges);
 }
 
 /// Finds the place of the barrier between a pending access and `stmt`: in the innermost block that

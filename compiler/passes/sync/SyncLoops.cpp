@@ -26,6 +26,7 @@ bool usesAny(Expr e, const analysis::ExprSet &vars) {
 SyncAnalysis::State SyncAnalysis::runBody(const ForStmt &loop, State state, Expr exactly) {
   Ranges::Scope scope(ranges);
   ranges.bind(loop);
+  loops.back().singly = bool(exactly);
   if (exactly)
     ranges.assume(equals(loop.var, exactly));
   if (ranges.unreachable())
@@ -131,7 +132,7 @@ SyncAnalysis::State SyncAnalysis::leave(const Stmt &loop, Expr var, State exits)
 
 void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
   unsigned before = revision;
-  loops.push_back({&loop, {}, {}});
+  loops.push_back({&loop, {}, {}, false});
   if (loop.op) { // its rounds touch different elements: one stands for all
     State after = runBody(loop, state, {});
     if (!ranges.less(loop.lo, loop.hi))
@@ -199,7 +200,7 @@ void SyncAnalysis::visitFor(const ForStmt &loop, State &state) {
 
 void SyncAnalysis::visitWhile(const WhileStmt &loop, State &state) {
   unsigned before = revision;
-  loops.push_back({&loop, {}, {}});
+  loops.push_back({&loop, {}, {}, false});
   State head = state, exits{false, {}};
   int round = continues(loop, head) ? 1 : 0;
   for (; round < maxRounds && head.live && !(missed && !found); ++round) {

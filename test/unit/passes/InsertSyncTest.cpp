@@ -101,6 +101,22 @@ TEST_CASE("lowered gemms have no races, whatever the trip count") {
       }
 }
 
+TEST_CASE("what a condition says of an index is not remembered beyond it") {
+  // In the branch each thread has an element of its own; behind it, not if n is small.
+  TextKernel kernel(thread("    if 63 <= %n {\n"
+                           "      store %s![min(%tid, %n)] = 1.0\n"
+                           "      load %a = %s![min(%tid, %n)]\n"
+                           "      store %C![%tid] = %a\n"
+                           "    }\n"
+                           "    barrier user\n"
+                           "    store %s![min(%tid, %n)] = 2.0\n"
+                           "    load %b = %s![min(%tid, %n)]\n"
+                           "    store %C![%tid] = %b\n"));
+  kernel.mustRun({"insert-sync"});
+  INFO(kernel.text());
+  CHECK(barriersIn(kernel.function->launches[0]->body) == 2);
+}
+
 TEST_CASE("program order between threads") {
   // A neighbour's element.
   CHECK(barriersOf("    load %a = %A![%tid]\n"
