@@ -13,7 +13,8 @@ namespace {
 /// The order in which files are pasted; a file may use what stands before it.
 std::vector<std::string_view> fileOrder(Family family) {
   std::vector<std::string_view> order = {"portable/base.h", "portable/integer.h",
-                                         "portable/narrow.h", "portable/host.h"};
+                                         "portable/packed.h", "portable/narrow.h",
+                                         "portable/host.h"};
   if (family == Family::Cuda)
     for (std::string_view name :
          {"cuda/base.cuh",      "cuda/half.cuh",    "cuda/bfloat16.cuh", "cuda/convert.cuh",

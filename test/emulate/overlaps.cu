@@ -91,6 +91,31 @@ template <class T, int Fault> bool addedPairs() {
   return float(result[0]) == 128 && float(result[1]) == 64 && float(result[2]) == 0;
 }
 
+// ---- elements of half a byte
+
+enum Half { halfClean, halfOfNeighbour, halfTwice, halfInWholeByte };
+
+template <int Fault> __global__ void __launch_bounds__(64) halves(int *Y) {
+  TLC_DYNAMIC_SHARED(uint8_t, packed, 128);
+  const int tid = int(threadIdx.x);
+  tlc::put_uint4(packed, Fault == halfTwice ? tid | 32 : tid, uint8_t(tid)); // mark: put
+  if (Fault == halfInWholeByte && tid % 2)
+    packed[tid / 2] = uint8_t(tid); // mark: whole
+  Y[tid] = tlc::get_uint4(packed, Fault == halfOfNeighbour ? tid ^ 1 : tid); // mark: get
+  __syncthreads();
+  Y[tid] += tlc::get_uint4(packed, tid ^ 33) + packed[tid / 2];
+}
+template <int Fault> bool halved() {
+  int *y = reserve<int>(64);
+  if (!start(halves<Fault>, {1, 64, 32}, y))
+    return false;
+  const auto result = download(y, 64);
+  for (int i = 0; i < 64; ++i)
+    if (result[size_t(i)] != i % 16 + (i ^ 33) % 16 + (i | 1) % 16 * 16 + (i & ~1) % 16)
+      return false;
+  return true;
+}
+
 // ---- a flag that is looked at, then put back
 
 enum PutBack { putBackClean, putBackPlain };
@@ -319,6 +344,10 @@ void addOverlaps(std::vector<Case> &cases) {
       {"pairs of float16", addedPairs<__half, 0>, "", ""},
       {"pairs of bfloat16", addedPairs<__nv_bfloat16, 0>, "", ""},
       {"pairs of float16: misaligned", addedPairs<__half, 1>, "misaligned", "pair"},
+      {"halves of bytes", halved<halfClean>, "", ""},
+      {"halves of bytes: the neighbour's", halved<halfOfNeighbour>, "race", "get,put"},
+      {"halves of bytes: stored by two threads", halved<halfTwice>, "race", "put"},
+      {"halves of bytes: beside a whole byte", halved<halfInWholeByte>, "race", "whole,get"},
       {"flag put back", isPutBack<putBackClean>, "", ""},
       {"flag put back: another thread may still look at it", isPutBack<putBackPlain>, "race", "poll,back"},
       {"adds of blocks", addedByBlocks<scopesClean>, "", ""},

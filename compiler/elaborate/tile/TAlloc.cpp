@@ -85,9 +85,10 @@ bool fitsThread(TCall &c, ir::Scope scope, DType dtype, const std::vector<Expr> 
   constexpr std::int64_t most = 512 * 1024;
   if (scope != ir::Scope::Local || !c.e.target.isGpu())
     return true;
-  std::int64_t bytes = storageBytes(dtype, 1);
+  std::int64_t count = 1;
   for (const Expr &x : shape) // the product of all extents is known to fit
-    bytes *= *x.constant();
+    count *= *x.constant();
+  std::int64_t bytes = storageBytes(dtype, count);
   if (bytes <= most)
     return true;
   c.outOfRange("shape", "extents of at most " + std::to_string(most) + " bytes for each thread",

@@ -40,7 +40,8 @@ using Epoch = u64;
 enum How : u64 { kPlain = 0, kAtomic = 1, kAtomicLoad = 4 }; // atomics: plus their scope
 
 constexpr u32 kGroupMarks = 0xffff0; // groups from here on are marks, not epochs
-constexpr u32 kOthers = kGroupMarks, kSplit = kGroupMarks + 1, kBarrierObject = kGroupMarks + 2;
+constexpr u32 kOthers = kGroupMarks, kSplit = kGroupMarks + 1, kHalved = kGroupMarks + 2,
+              kBarrierObject = kGroupMarks + 3;
 inline Epoch epoch(u64 realm, u64 slot, u64 time) { return realm << 44 | slot << 28 | time << 3; }
 inline u32 epoch_group(Epoch e) { return u32(e >> 44); }
 inline u32 epoch_slot(Epoch e) { return u32(e >> 28) & 0xffff; }
@@ -381,10 +382,13 @@ void post(std::function<void()> run); // asynchronous work, done now or later by
 u64 random_number();
 
 // shadow
-void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool nc = false);
+constexpr u32 kBothHalves = 3; // of a byte
+/// `halves`: of the one byte that is accessed.
+void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool nc = false,
+            u32 halves = kBothHalves);
 void access_atomic(Address at, size_t bytes, bool write, bool load, Scope scope, u32 pc);
 void access_reduction(const Actor &a, Address at, size_t bytes, u32 pc);
-void generic_access(Address at, size_t bytes, bool write, u32 pc);
+void generic_access(Address at, size_t bytes, bool write, u32 pc, u32 halves = kBothHalves);
 void settle_equal_store();
 void check_flights(const void *p, size_t bytes, u32 pc, const char *how);
 void touch_registers(const void *p, size_t bytes, u32 pc, const char *how);

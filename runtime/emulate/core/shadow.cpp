@@ -101,7 +101,8 @@ bool ordered(Epoch e, const Actor &a, bool was_write, Address at) {
   return c.get(slot) >= time;
 }
 
-// ---- pools behind a cell: sets of accesses, and four cells for a granule used by parts ----
+// ---- pools behind a cell: sets of accesses, four cells for a granule used by parts, two for a
+// byte --
 struct Other {
   Epoch e;
   u32 pc;
@@ -119,7 +120,8 @@ struct Pools {
   std::vector<OthersOf> others;
   std::vector<u32> free_others;
   std::vector<std::array<Cell, 4>> splits;
-  void clear() { others.clear(), free_others.clear(), splits.clear(); }
+  std::vector<std::array<Cell, 2>> halved;
+  void clear() { others.clear(), free_others.clear(), splits.clear(), halved.clear(); }
 };
 static Pools pools[2];              // global, shared
 constexpr size_t kMaxOthers = 2048; // all threads of a block, and more
@@ -275,7 +277,7 @@ struct Access {
   Address at;
   size_t bytes;
   bool write, atomic;
-  u32 pc;
+  u32 pc, halves;
   Pools &pool;
 };
 
@@ -384,28 +386,44 @@ static void check_cell(const Access &x, Cell &c) {
     add_other(x, c, {x.a.e, x.pc});
   }
 }
+// The parts of a cell that some access does not touch as a whole, which begin as copies of it. The
+// cell keeps a mark of such parts and their place.
+template <size_t N>
+static void take_apart(Pools &pool, std::vector<std::array<Cell, N>> &parts, u32 mark, Cell &c) {
+  std::array<Cell, N> &made = parts.emplace_back();
+  made.fill(c);
+  if (epoch_group(c.r) == kOthers) // a set has one owner
+    for (size_t i = 1; i < N; ++i) {
+      pool.others.push_back(OthersOf(pool.others[epoch_index(c.r)]));
+      made[i].r = Epoch(kOthers) << 44 | u32(pool.others.size() - 1);
+    }
+  c.w = Epoch(mark) << 44 | u32(parts.size() - 1), c.r = 0;
+}
+static void check_byte(const Access &x, Cell &c) {
+  if (x.halves != kBothHalves && epoch_group(c.w) != kHalved)
+    take_apart(x.pool, x.pool.halved, kHalved, c);
+  if (epoch_group(c.w) != kHalved)
+    return check_cell(x, c);
+  auto &parts = x.pool.halved[epoch_index(c.w)];
+  for (u32 i = 0; i < 2; ++i)
+    if (x.halves >> i & 1)
+      check_cell(x, parts[i]);
+  if (x.halves == kBothHalves && x.write)
+    c = parts[0];
+}
 static void check_granule(const Access &x, Cell &c, u32 mask) {
-  if (epoch_group(c.w) == kSplit) {
-    auto &parts = x.pool.splits[epoch_index(c.w)];
-    for (int i = 0; i < 4; ++i)
-      if (mask >> i & 1)
-        check_cell(x, parts[i]);
-    if (mask == 15 && x.write)
-      c = parts[0];
-    return;
-  }
-  if (mask != 15 && epoch_group(c.w) != kBarrierObject) {
-    x.pool.splits.push_back({c, c, c, c});
-    if (epoch_group(c.r) == kOthers) // a set has one owner
-      for (int i = 1; i < 4; ++i) {
-        auto &p = x.pool.splits.back()[i];
-        x.pool.others.push_back(OthersOf(x.pool.others[epoch_index(c.r)]));
-        p.r = Epoch(kOthers) << 44 | u32(x.pool.others.size() - 1);
-      }
-    c.w = Epoch(kSplit) << 44 | u32(x.pool.splits.size() - 1), c.r = 0;
-    return check_granule(x, c, mask);
-  }
-  check_cell(x, c);
+  if (epoch_group(c.w) == kBarrierObject)
+    return check_cell(x, c);
+  if (mask != 15 && epoch_group(c.w) != kSplit)
+    take_apart(x.pool, x.pool.splits, kSplit, c);
+  if (epoch_group(c.w) != kSplit)
+    return check_cell(x, c);
+  auto &parts = x.pool.splits[epoch_index(c.w)];
+  for (int i = 0; i < 4; ++i)
+    if (mask >> i & 1)
+      check_byte(x, parts[i]);
+  if (mask == 15 && x.write)
+    c = parts[0];
 }
 
 static bool in_bounds(const Actor &a, Address at, size_t bytes, bool write, u32 pc) {
@@ -435,12 +453,13 @@ static bool in_bounds(const Actor &a, Address at, size_t bytes, bool write, u32 
 
 struct Way { // of an access
   bool read, write, atomic = false, nc = false;
+  u32 halves = kBothHalves;
 };
 static void walk(const Actor &a, Address at, size_t bytes, Way way, u32 pc) {
-  const auto [read, write, atomic, nc] = way;
+  const auto [read, write, atomic, nc, halves] = way;
   if (!in_bounds(a, at, bytes, write, pc))
     return;
-  const Access x{a, at, bytes, write, atomic, pc, pools[is_shared(at)]};
+  const Access x{a, at, bytes, write, atomic, pc, halves, pools[is_shared(at)]};
   Cell *c = cell_of(at);
   u8 *s = state_of(at);
   u32 first = at % 4;
@@ -468,7 +487,7 @@ static void walk(const Actor &a, Address at, size_t bytes, Way way, u32 pc) {
     left -= n, first = 0;
   }
 }
-void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool nc) {
+void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool nc, u32 halves) {
   if (a.async && !device_address(at))
     report("out-of-bounds",
            format("%s of %zu bytes at %zx by %s, which is no device memory: ",
@@ -478,7 +497,7 @@ void access(const Actor &a, Address at, size_t bytes, bool write, u32 pc, bool n
   if (a.async)
     count_bytes(at, bytes, write, pc);
   if (settings.checks && device_address(at))
-    walk(a, at, bytes, {!write, write, false, nc}, pc);
+    walk(a, at, bytes, {!write, write, false, nc, halves}, pc);
 }
 void access_atomic(Address at, size_t bytes, bool write, bool load, Scope scope, u32 pc) {
   settle_equal_store();
@@ -498,7 +517,7 @@ void access_reduction(const Actor &a, Address at, size_t bytes, u32 pc) {
   walk(atomic, at, bytes, {true, true, true}, pc);
 }
 u64 stores = 0;
-void generic_access(Address at, size_t bytes, bool write, u32 pc) {
+void generic_access(Address at, size_t bytes, bool write, u32 pc, u32 halves) {
   settle_equal_store();
   stores += write;
   if (current)
@@ -522,6 +541,15 @@ void generic_access(Address at, size_t bytes, bool write, u32 pc) {
     current->tick();
     current->unsettled = current->c.g.at[current->slot];
   }
-  access(thread_actor(current), at, bytes, write, pc);
+  access(thread_actor(current), at, bytes, write, pc, false, halves);
+}
+void access_half(const void *p, int half, bool write, Site s) {
+  const u32 pc = site_pc(s);
+  if (write)
+    count(Counter::atomics, pc);
+  if (device_address(Address(p)))
+    generic_access(Address(p), 1, write, pc, 1u << half);
+  else
+    read_registers(p, 1, pc); // what is stored in them is not told of so
 }
 } // namespace emu

@@ -91,24 +91,4 @@ __attribute__((no_sanitize("thread"))) inline void atomic_store(T *p, T value TL
   ::emu::atomic_end(p, sizeof(T), true, false, emulated(Order), emulated(Scope));
 }
 
-// What compilers make of a loop of zeros is not watched.
-template <int N> TLC_DEVICE void zero_bytes(uint8_t (&bytes)[N]) {
-  for (int i = 0; i < N; ++i)
-    bytes[i] = 0;
-  ::emu::mark_written(bytes, N);
-}
-
-// The other half of the byte is nobody's access: not read, not written. Inlined it would be watched.
-__attribute__((noinline, no_sanitize("thread"))) inline void
-put_uint4(uint8_t *packed, int64_t i, uint8_t value TLC_AT) {
-  uint8_t *const p = packed + (i >> 1);
-  const int shift = int(i & 1) * 4;
-  ::emu::atomic_begin(p, 1, true, false, ::emu::kRelaxed, ::emu::kGpu TLC_HERE);
-  *p = uint8_t((*p & ~(15 << shift)) | (value & 15) << shift);
-  ::emu::atomic_end(p, 1, true, false, ::emu::kRelaxed, ::emu::kGpu);
-}
-TLC_DEVICE void put_int4(uint8_t *packed, int64_t i, int8_t value TLC_AT) {
-  put_uint4(packed, i, uint8_t(value) TLC_HERE);
-}
-
 } // namespace tlc

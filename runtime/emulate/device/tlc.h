@@ -52,6 +52,7 @@ EMU_OPEN
 #include "copy.h"
 #include "matrix.h"
 #include "mbarrier.h"
+#include "packed.h"
 #include "sparse.h"
 #include "tma.h"
 #include "wgmma.h"

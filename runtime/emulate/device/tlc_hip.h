@@ -45,4 +45,5 @@ TLC_DEVICE uint64_t whole_wave() {
 #include "hip/matrix.h"
 #include "hip/memory.h"
 #include "hip/wave.h"
+#include "packed.h"
 EMU_CLOSE

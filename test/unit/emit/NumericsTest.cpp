@@ -3,6 +3,7 @@
 #include "../../../runtime/cpu/convert.h"
 #include "../../../runtime/cpu/math.h"
 #include "../../../runtime/portable/integer.h"
+#include "../../../runtime/portable/packed.h"
 
 #include "support/DType.h"
 

@@ -174,6 +174,7 @@ enum Scope { kCta, kCluster, kGpu };
 void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order o, Scope sc, Site s);
 void atomic_end(const void *p, size_t bytes, bool write, bool load, Order o, Scope sc);
 void fence(Scope sc);
+void access_half(const void *p, int half, bool write, Site s); // of a byte, the lower one first
 void mark_written(const void *p, size_t bytes); // a variable that unwatched code has set
 /// The caller passes so many bytes of its kernel's parameters in memory, just below its frame.
 void pass_parameters(size_t bytes);
