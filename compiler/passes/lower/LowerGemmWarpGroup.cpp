@@ -15,7 +15,8 @@
 // products that are on their way must not be touched: where a wait says that they are done, they
 // are pinned, so that the downstream compiler moves no access over the wait. So are halves that are
 // made of 32-bit fragments, unless for another product: it would make them behind branches that
-// follow, as late as they are needed, and find sums read among products.
+// follow, as late as they are needed, and find sums read among products. And so are sums that are
+// cleared in front of products in flight, which it would clear behind the fence.
 #include "passes/lower/LowerGemm.h"
 
 #include "ir/Walk.h"
@@ -434,25 +435,46 @@ private:
   }
 };
 
-/// Pins halves behind the copies that make them.
-void pinHalves(Function &function, Block &block, const WarpGroupCode &code) {
+/// Whether a statement makes halves of 32-bit values, not for another product.
+bool packsHalves(const Stmt &stmt, const WarpGroupCode &code) {
+  const auto *copy = dynCast<CopyStmt>(&stmt);
+  if (!copy)
+    return false;
+  const Buffer &from = *copy->source.buffer, &to = *copy->target.buffer;
+  return from.scope == Scope::Fragment && to.scope == Scope::Fragment && !to.base &&
+         from.dtype.bits() == 32 && to.dtype.bits() == 16 && copy->target.wholeBuffer() &&
+         !code.operands.count(&to) && registerCount(to) % 2 == 0;
+}
+
+/// Whether a statement sets sums of products that are then on their way beside others.
+bool setsSums(const Stmt &stmt, const WarpGroupCode &code) {
+  const auto *fill = dynCast<FillStmt>(&stmt);
+  if (!fill || fill->target.buffer->base || !fill->target.wholeBuffer())
+    return false;
+  return std::any_of(code.groups.begin(), code.groups.end(), [&](const auto &group) {
+    return std::any_of(group.accumulators.begin(), group.accumulators.end(),
+                       [&](const Accumulators &run) {
+                         return run.first.buffer->storage() == fill->target.buffer;
+                       });
+  });
+}
+
+/// Pins halves behind the copies that make them, and cleared sums, which would otherwise be cleared
+/// between the fence and the first product.
+void pinMade(Function &function, Block &block, const WarpGroupCode &code) {
   Block out;
   for (StmtPtr &stmt : block) {
-    forEachBlock(*stmt, [&](Block &inner) { pinHalves(function, inner, code); });
-    const auto *copy = dynCast<CopyStmt>(stmt.get());
+    forEachBlock(*stmt, [&](Block &inner) { pinMade(function, inner, code); });
+    Buffer *made = packsHalves(*stmt, code) ? cast<CopyStmt>(*stmt).target.buffer
+                   : setsSums(*stmt, code)  ? cast<FillStmt>(*stmt).target.buffer
+                                            : nullptr;
+    const SourceRange range = stmt->range;
     out.push_back(std::move(stmt));
-    if (!copy)
-      continue;
-    const Buffer &from = *copy->source.buffer;
-    Buffer &to = *copy->target.buffer;
-    bool packs = from.scope == Scope::Fragment && to.scope == Scope::Fragment && !to.base &&
-                 from.dtype.bits() == 32 && to.dtype.bits() == 16 && copy->target.wholeBuffer() &&
-                 !code.operands.count(&to);
-    if (!packs || registerCount(to) % 2)
+    if (!made)
       continue;
     Builder b(function, out);
-    b.range = copy->range;
-    pinAccumulators(b, {registerElement(to, function.context->int32(0)), registerCount(to)});
+    b.range = range;
+    pinAccumulators(b, {registerElement(*made, function.context->int32(0)), registerCount(*made)});
   }
   block = std::move(out);
 }
@@ -477,7 +499,7 @@ void finishWarpGroups(Function &function, const WarpGroupCode &code) {
       WaitPinner(function, code).visitRole(launch->body);
   if (code.any)
     for (auto &launch : function.launches)
-      pinHalves(function, launch->body, code);
+      pinMade(function, launch->body, code);
   if (!code.values.empty())
     for (auto &launch : function.launches)
       ValueHoister(code.values).visit(launch->body);
