@@ -2,7 +2,7 @@
 """Builds kernels for a GPU, checks them there and times them against cuBLAS, cuBLASLt, PyTorch's attention and a device copy; if asked
 for, torch.compile and Triton; and, where their sources are at hand, hand-written kernels.
 
-    tools/bench/gpu/bench.py build --work bench-out [--hand-gemm DIR] [--hand-attention FILE.cu] [--flash-mla DIR]     needs nvcc, no GPU
+    tools/bench/gpu/bench.py build --work bench-out [--hand-gemm DIR] [--hand-attention FILE.cu] [--flash-attention DIR] [--flash-mla DIR]     needs nvcc, no GPU
     tools/bench/gpu/bench.py run   --work bench-out --json results.json --seconds 280               needs a GPU, no compiler
     tools/bench/gpu/bench.py       ...                                                              both
 
@@ -23,6 +23,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+TOOLS = ("gemm_bench", "hand_gemm", "hand_attention", "flash_attention3", "flash_mla")
 SAMPLES = HERE.parent.parent.parent / "samples"
 
 # (threads, block_M, block_N, block_K, stages): the fastest of a row is what is reported, as with cuBLASLt's suggestions.
@@ -96,7 +97,7 @@ def selected(name, words):
 def name_of(job):
     """What --only looks at."""
     if job["job"] != "torch":
-        return {"hand_attention": "attention", "flash_mla": "mla"}.get(job["job"], "gemm")
+        return {"hand_attention": "attention", "flash_attention3": "attention", "flash_mla": "mla"}.get(job["job"], "gemm")
     return ("memory " if job["name"] in (name for name, *_ in MEMORY_BOUND) else "") + job["name"]
 
 
@@ -233,6 +234,11 @@ class Builder:
             yield self.tool, "hand_gemm", tools / "hand_gemm.so", *shared, f"-I{folder}", folder / "gemm_sm90.cu", HERE / "hand_gemm.cu"
         if arguments.hand_attention and wanted("attention"):
             yield self.tool, "hand_attention", tools / "hand_attention.so", *shared, arguments.hand_attention
+        if arguments.flash_attention and wanted("attention"):
+            hopper_folder = arguments.flash_attention / "hopper"
+            yield (self.tool, "flash_attention3", tools / "flash_attention3.so", *shared, "--expt-relaxed-constexpr", "--expt-extended-lambda",
+                   "--use_fast_math", "-w", "-DNDEBUG", "-DCUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL=1", f"-I{hopper_folder}",
+                   f"-I{arguments.flash_attention / 'csrc/cutlass/include'}", HERE / "flash_attention3.cu", "-lcuda")
         if arguments.flash_mla and wanted("mla"):
             csrc = arguments.flash_mla / "csrc"
             folders = [csrc, csrc / "sm90", csrc / "kerutils/include", csrc / "cutlass/include"]
@@ -309,6 +315,8 @@ def torch_rows(arguments, jobs, tools, target, seconds):
         options.append("extras=" + ",".join(arguments.extras))
     if "hand_attention" in tools:
         options.append(f"hand={tools['hand_attention']}")
+    if "flash_attention3" in tools:
+        options.append(f"fa3={tools['flash_attention3']}")
     if "flash_mla" in tools:
         options.append(f"flash_mla={tools['flash_mla']}")
     yield from stream([sys.executable, HERE / "torch_bench.py", *options, *libraries])
@@ -351,7 +359,7 @@ def means(rows):
 def run_all(arguments):
     begin, plan = time.monotonic(), json.loads((arguments.work / "jobs.json").read_text())
     plan["jobs"] = [job for job in plan["jobs"] if selected(name_of(job), arguments.only)]
-    tools = {j["job"]: arguments.work / j["library"] for j in plan["jobs"] if j["job"] in ("gemm_bench", "hand_gemm", "hand_attention", "flash_mla")}
+    tools = {j["job"]: arguments.work / j["library"] for j in plan["jobs"] if j["job"] in TOOLS}
     arguments.scratch.mkdir(parents=True, exist_ok=True)
     rows = list(plan["failed"])
 
@@ -398,6 +406,7 @@ def main():
     parser.add_argument("--variant", nargs="+", action="append", default=[], metavar="WORD", help="NAME KEY=VALUE ...")
     parser.add_argument("--hand-gemm", type=pathlib.Path, help="folder with gemm_sm90.cu and gemm_sm90.h")
     parser.add_argument("--hand-attention", type=pathlib.Path, help="attn_sm90.cu")
+    parser.add_argument("--flash-attention", type=pathlib.Path, help="folder of FlashAttention with its submodule: FA3, for attention")
     parser.add_argument("--flash-mla", type=pathlib.Path, help="folder of FlashMLA with its submodule, for latent attention")
     parser.add_argument("--extras", nargs="+", default=[], choices=["compile", "triton"],
                         help="peers that cost seconds each: torch.compile where it fuses something, Triton for GEMM and attention")

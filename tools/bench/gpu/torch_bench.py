@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Times tlc's attention against PyTorch's FA2 and cuDNN backends and, if given, a hand-written kernel, checked against float64;
+"""Times tlc's attention against PyTorch's FA2 and cuDNN backends and, if given, FlashAttention-3 and a hand-written kernel, checked against float64;
 the other kernels that are timed from Python are in torch_gemm.py, torch_memory.py and torch_decode.py. Prints one JSON object a row and peer.
 
-    torch_bench.py [seconds=S] [rounds=N] [lengths=L,L] [extras=compile,triton] [hand=LIBRARY] [flash_mla=LIBRARY] lib=NAME=PATH=SYMBOL ...
+    torch_bench.py [seconds=S] [rounds=N] [lengths=L,L] [extras=compile,triton] [hand=LIBRARY] [fa3=LIBRARY] [flash_mla=LIBRARY] lib=NAME=PATH=SYMBOL ...
 
 NAME is attention:DIM:MASK:CONFIG with MASK causal or full, or what those files say; see bench.py."""
 import ctypes
@@ -76,7 +76,23 @@ def small_check(call, name, heads, dim, causal):
     return worst < 2e-3
 
 
-def attention(kernels, hand, timer, dim, causal, lengths, extras, deadline):
+def flash_attention3(path):
+    function = entry(path, "flash_attention3")
+
+    def call(q, k, v, out, causal):
+        batch, length, heads, dim = q.shape
+        lse, counter = torch.empty((batch, heads, length), device="cuda"), torch.empty(1, dtype=torch.int32, device="cuda")
+
+        def launch():
+            function(q, k, v, out, lse, counter, batch, length, heads, dim, int(causal))
+            return out
+
+        return launch
+
+    return call
+
+
+def attention(kernels, hand, fa3, timer, dim, causal, lengths, extras, deadline):
     """`kernels`: {config: call}. 16k tokens and 2048 columns over all heads in every row."""
     name, heads = f"attention d{dim} {'causal' if causal else 'full'}", 2048 // dim
     kernels = {config: call for config, call in kernels.items() if small_check(call, f"{name} {config}", heads, dim, causal)}
@@ -97,6 +113,8 @@ def attention(kernels, hand, timer, dim, causal, lengths, extras, deadline):
         peers = {"cuDNN": lambda: peer(SDPBackend.CUDNN_ATTENTION), "FA2": lambda: peer(SDPBackend.FLASH_ATTENTION)}
         if "triton" in extras:
             peers["Triton"] = triton_peers.attentions(q, k, v, torch.full_like(q, math.nan), causal)
+        if fa3:
+            peers["FA3"] = fa3(q, k, v, torch.full_like(q, math.nan), causal)
         functions = {}
         for label, call in peers.items():
             try:
@@ -151,12 +169,13 @@ def main(arguments):
     torch_decode.run(of(("mla",)), timer, out_of_time, options.get("flash_mla"))
     lengths = [int(x) for x in options.get("lengths", "1024,2048,4096,8192,16384").split(",")]
     hand = hand_attention(options["hand"]) if "hand" in options else None
+    fa3 = flash_attention3(options["fa3"]) if "fa3" in options else None
     groups = {}
     for name, where in of(("attention",)).items():
         _, dim, mask, config = name.split(":", 3)
         groups.setdefault((int(dim), mask == "causal"), {})[config] = entry(*where)
     for (dim, causal), kernels in groups.items():
-        attention(kernels, hand, timer, dim, causal, lengths, extras, deadline)
+        attention(kernels, hand, fa3, timer, dim, causal, lengths, extras, deadline)
 
 
 if __name__ == "__main__":
