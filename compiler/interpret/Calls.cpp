@@ -166,6 +166,27 @@ void clusterRank(Group &group, const CallNode &node, const WarpLanes &warp) {
   eachLane(warp, [&](unsigned, std::uint32_t lane) { give(group, node, lane, 0, {.i = rank}); });
 }
 
+/// A value, to its place in another block of the cluster.
+void storeToBlock(Group &group, const CallNode &node, const WarpLanes &warp) {
+  const std::uint32_t buffer = node.args[0].element.buffer;
+  const View &here = group.view(buffer);
+  const auto &blocks = group.block.cluster;
+  eachLane(warp, [&](unsigned, std::uint32_t lane) {
+    std::int64_t rank = integerArgument(group, node, 1, lane, 0);
+    std::int64_t to = addressOf(group, node.args[0], lane, 1);
+    if (rank < 0 || rank >= static_cast<std::int64_t>(blocks.size()))
+      return group.report(ReportKind::OutOfRange,
+                          "the cluster has no block " + std::to_string(rank));
+    if (to < 0)
+      return;
+    const View &there = blocks[static_cast<std::size_t>(rank)]->views[buffer];
+    // Where a block's storage begins is the same in all of them.
+    group.write(there, to - here.base + there.base, lane, false,
+                group.lanes.get(node.args[2].value[0], lane));
+    group.markWritten(there, to - here.base + there.base);
+  });
+}
+
 /// Register budgets and prefetches change nothing that is computed.
 void nothing(Group &, const CallNode &, const WarpLanes &) {}
 
@@ -220,6 +241,7 @@ constexpr Row rows[] = {
     {"gemm_tile", multiplyTile},
     {"elect_one", electOne},
     {"cluster_rank", clusterRank},
+    {"put_cluster", storeToBlock},
     {"tma_prefetch", nothing},
     {"grid_dependency_wait", nothing}, // launches follow each other here
     {"grid_dependency_launch", nothing},
@@ -243,7 +265,8 @@ void CallNode::run(Group &group) {
     return group.report(ReportKind::Unsupported, "the interpreter does not know @" + call->callee);
   std::map<std::uint32_t, WarpLanes> warps;
   for (std::uint32_t lane : group.lanes.active) {
-    std::uint32_t thread = group.threadOf(lane);
+    // Points of a map are no threads yet: each is by itself.
+    std::uint32_t thread = group.isMap ? 32 * lane : group.threadOf(lane);
     auto [at, isNew] = warps.try_emplace(thread / 32);
     if (isNew)
       at->second.lane.fill(-1);

@@ -148,6 +148,8 @@ public:
     std::vector<Flight> open;
   };
   std::array<AsyncQueue, 4> queues; ///< by ir::AsyncKind
+  /// Generation of the cluster's barrier at which this group has arrived and not waited.
+  std::optional<std::uint64_t> arrivedIn;
   AsyncQueue &queue(ir::AsyncKind kind) { return queues[static_cast<std::size_t>(kind)]; }
 
   void runList(const NodeList &list);

@@ -135,11 +135,16 @@ void BarrierNode::ofBlocks(Group &group) {
     return live;
   };
   group.expectAll();
+  // Who has arrived waits for the others of that time, who may have come long ago.
   std::uint64_t generation = b.generation;
-  if (barrier->mode != BarrierMode::Wait)
+  if (barrier->mode == BarrierMode::Wait)
+    generation = std::exchange(group.arrivedIn, std::nullopt).value_or(generation);
+  else
     arrive(group, b, expected());
   group.tick();
-  if (barrier->mode != BarrierMode::Arrive)
+  if (barrier->mode == BarrierMode::Arrive)
+    group.arrivedIn = generation;
+  else
     await(group, b, generation, expected, "the barrier of all blocks");
 }
 

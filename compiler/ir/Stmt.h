@@ -198,6 +198,9 @@ inline bool usesTensorMap(const CallStmt &call) {
   return false;
 }
 
+/// Whether the call writes to the places of its pointers in other blocks of the cluster.
+inline bool writesOtherBlocks(const CallStmt &call) { return call.callee == "put_cluster"; }
+
 // ---- Control
 // ------------------------------------------------------------------------------------------------------
 

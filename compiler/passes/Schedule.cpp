@@ -96,14 +96,16 @@ private:
     else if (what == "cluster" && parts.size() == 3 && number(parts[1]).value_or(0) > 0 &&
              number(parts[2]).value_or(0) > 0)
       launch.cluster = {*number(parts[1]), *number(parts[2])};
+    else if (what == "spread" && parts.size() == 2 && number(parts[1]).value_or(0) > 0)
+      launch.spread = *number(parts[1]);
     else if (what == "persistent")
       readPersistent(parts, launch);
     else if (what == "specialize")
       readSpecialize(parts, launch);
     else
-      message =
-          "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
-          "NAME ...`, `add NAME ...`, `cluster M N`, `persistent ...`, `specialize ...` or `}`";
+      message = "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
+                "NAME ...`, `add NAME ...`, `cluster M N`, `spread N`, `persistent ...`, "
+                "`specialize ...` or `}`";
   }
 
   void readSpecialize(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -271,6 +273,8 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
   if (launch.cluster)
     out.line("cluster " + std::to_string((*launch.cluster)[0]) + " " +
              std::to_string((*launch.cluster)[1]) + comment(launch.clusterReason));
+  if (launch.spread)
+    out.line("spread " + std::to_string(launch.spread) + comment(launch.spreadReason));
   if (launch.persistent)
     out.line("persistent " + persistentText(launch) + comment(launch.persistentReason));
   if (launch.specialize)

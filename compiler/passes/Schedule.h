@@ -9,6 +9,8 @@
 //                                       // "direct", "tensor columns 64 buffers 2 deferred"; what
 //                                       // is added to the tensor is told by "add C ..."
 //     cluster 2 1                       // blocks along the first and the second grid dimension
+//     spread 8                          // the tiles of a block are shared out to so many, which
+//                                       // form a cluster; 1: they are not
 //     persistent no                     // yes: as many blocks as fit, each walks over tiles;
 //                                       // `stages N`: what it loads once a tile lies N-fold in
 //                                       // shared memory; `fold D grows|shrinks`: tiles take the
@@ -93,6 +95,10 @@ struct LaunchPlan {
   /// Blocks of a cluster along the first two grid dimensions; none: nobody said.
   std::optional<std::array<std::int64_t, 2>> cluster;
   std::string clusterReason;
+  /// Blocks of a cluster that the tiles of one are shared out to (spread-tiles); 0: nobody said, 1:
+  /// not.
+  std::int64_t spread = 0;
+  std::string spreadReason;
   /// None: nobody decided, which means no.
   std::optional<bool> persistent, specialize;
   bool split =

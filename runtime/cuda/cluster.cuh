@@ -95,6 +95,12 @@ template <int Bytes> TLC_DEVICE void st_cluster(void *p, int rank, const void *f
                  : "memory");
 }
 
+//@ put_cluster
+// Stores a value of 4 or 8 bytes to the place of `p` in block `rank` of the cluster.
+template <class T> TLC_DEVICE void put_cluster(T *p, int rank, T value TLC_AT) {
+  st_cluster<int(sizeof(T))>(p, rank, &value TLC_HERE);
+}
+
 //@ ld_cluster
 // Loads 4, 8 or 16 bytes from the place of `p` in block `rank` of the cluster.
 template <int Bytes> TLC_DEVICE void ld_cluster(void *to, const void *p, int rank TLC_AT) {

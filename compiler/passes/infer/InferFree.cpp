@@ -136,11 +136,13 @@ std::optional<Layout> blockedAlong(const std::vector<Index> &box, unsigned last,
   return permuteOutputs(l, order);
 }
 
-/// Axes along which some memory of the op is contiguous; the last if there is none.
-std::vector<unsigned> contiguousAxes(const TileOp &op) {
+/// Axes along which some memory of the op is contiguous, and can be accessed `vector` elements at a
+/// time (updates cannot).
+std::vector<unsigned> vectorAxes(const TileOp &op, Index vector) {
   std::vector<unsigned> axes;
   for (const MemoryUse &use : op.memories) {
-    if (!use.map)
+    Index most = use.access == Access::ReadWrite ? 1 : use.vectorLimit;
+    if (!use.map || most < vector)
       continue;
     std::vector<Index> steps = strides(*use.buffer);
     for (unsigned axis = 0; axis < op.box.size(); ++axis) {
@@ -152,6 +154,12 @@ std::vector<unsigned> contiguousAxes(const TileOp &op) {
         axes.push_back(axis);
     }
   }
+  return axes;
+}
+
+/// Axes along which some memory of the op is contiguous; the last if there is none.
+std::vector<unsigned> contiguousAxes(const TileOp &op) {
+  std::vector<unsigned> axes = vectorAxes(op, 1);
   if (axes.empty())
     axes.push_back(static_cast<unsigned>(op.box.size()) - 1);
   return axes;
@@ -161,6 +169,49 @@ void add(std::vector<Layout> &list, std::optional<Layout> l) {
   if (l && list.size() < 24 &&
       std::none_of(list.begin(), list.end(), [&](const Layout &x) { return equal(x, *l); }))
     list.push_back(std::move(*l));
+}
+
+/// The same points in the same threads, whose registers step along an axis first.
+Layout registersAlong(const Layout &l, unsigned axis) {
+  Layout result = l;
+  int begin = 0;
+  std::size_t reg = 0;
+  for (; l.inputs[reg].name != "reg"; ++reg)
+    begin += static_cast<int>(l.inputs[reg].radices.size());
+  const Few<Index, 8> &radices = l.inputs[reg].radices;
+  std::vector<int> order; // digits, those of the axis in front
+  Index step = 1;
+  for (bool found = true; found;) {
+    found = false;
+    for (const Term &t : l.outputs[axis].terms) {
+      int d = std::countr_zero(t.digits);
+      if (t.flip || !std::has_single_bit(t.digits) || t.weight != step || d < begin ||
+          d >= begin + static_cast<int>(radices.size()) || l.radix(d) == 1)
+        continue;
+      order.push_back(d);
+      step *= l.radix(d);
+      found = true;
+      break;
+    }
+  }
+  for (int d = begin; d < begin + static_cast<int>(radices.size()); ++d)
+    if (std::find(order.begin(), order.end(), d) == order.end())
+      order.push_back(d);
+  auto moved = [&](DigitSet digits) {
+    DigitSet now = digits;
+    for (std::size_t i = 0; i < order.size(); ++i)
+      now &= ~(DigitSet{1} << order[i]);
+    for (std::size_t i = 0; i < order.size(); ++i)
+      now |= (digits >> order[i] & 1) << (begin + static_cast<int>(i));
+    return now;
+  };
+  for (std::size_t i = 0; i < order.size(); ++i)
+    result.inputs[reg].radices[i] = l.radix(order[i]);
+  for (OutputAxis &o : result.outputs)
+    for (Term &t : o.terms)
+      t.digits = moved(t.digits);
+  result.normalize();
+  return result;
 }
 
 /// For scans: each thread a run of the axis, low lanes along it.
@@ -180,7 +231,60 @@ std::vector<Layout> scanProposals(const TileOp &op, const Target &target) {
   return list;
 }
 
+/// A tile of which each thread has patches of `vector` elements along two axes, so that memory
+/// along either is accessed `vector` elements at a time: tiles that are turned between two
+/// memories.
+std::optional<Layout> patches(const std::vector<Index> &box, unsigned first, unsigned second,
+                              Index lanes, Index threads, Index vector) {
+  if (box[first] % vector || box[second] % vector)
+    return std::nullopt;
+  Sizes patch;
+  for (unsigned d = 0; d < box.size(); ++d)
+    patch.emplace_back(dimName(d), d == first || d == second ? vector : 1);
+  Layout inner = Layout::make(
+      {{"reg", {{vector, dimName(first)}, {vector, dimName(second)}}}, {"thread", {}}}, patch);
+  std::vector<Index> rest = box;
+  rest[first] /= vector;
+  rest[second] /= vector;
+  auto outer = blockedAlong(rest, first, lanes, threads, 1);
+  return outer ? std::optional(product(inner, *outer)) : std::nullopt;
+}
+
+/// The axis along which memory is contiguous that another op moves the fragment from or to, if that
+/// is not the one of `op`, `own`.
+std::optional<unsigned> turnedAxis(const TileOp &op, unsigned own, Index vector,
+                                   const InferenceGraph &graph) {
+  for (const TileOp &other : graph.ops) {
+    bool moves = &other != &op && !other.memories.empty() && other.box == op.box;
+    for (const FragmentUse &use : op.fragments)
+      for (const FragmentUse &there : other.fragments)
+        if (moves && there.buffer == use.buffer)
+          for (unsigned axis : vectorAxes(other, vector))
+            if (axis != own)
+              return axis;
+  }
+  return std::nullopt;
+}
+
 } // namespace
+
+std::optional<Layout> memoryOrder(const TileOp &op, const InferenceGraph &graph) {
+  TileOp tried = op;
+  auto cost = [&] {
+    double sum = 0;
+    for (const MemoryUse &use : tried.memories)
+      sum += memoryCost(tried, use, graph);
+    return sum;
+  };
+  double least = cost();
+  std::optional<Layout> best;
+  for (unsigned axis : contiguousAxes(op)) {
+    tried.schedule = registersAlong(*op.schedule, axis);
+    if (double now = cost(); now < least)
+      least = now, best = tried.schedule;
+  }
+  return best;
+}
 
 double globalSlots(const Target &target, const Layout &offset, Index vector, Index elementBytes,
                    bool writes) {
@@ -270,6 +374,13 @@ std::vector<Layout> proposals(const TileOp &op, const InferenceGraph &graph) {
         add(list, blockedAlong(box, axis, lanes, op.threads, vector));
       }
     }
+  // Not among those above, which are many.
+  for (unsigned axis : contiguousAxes(op))
+    if (most > 1 && op.points() >= op.threads * most * most)
+      if (auto turned = turnedAxis(op, axis, most, graph))
+        for (Index lanes = 1; lanes <= std::min(op.threads, box[axis] / most); lanes *= 2)
+          if (auto patch = patches(box, axis, *turned, lanes, op.threads, most))
+            list.push_back(std::move(*patch));
   return list;
 }
 

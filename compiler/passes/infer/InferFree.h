@@ -36,6 +36,10 @@ std::optional<FreeChoice> freeChoice(const TileOp &op);
 double opCost(const TileOp &op, const InferenceGraph &graph,
               double limit = std::numeric_limits<double>::infinity());
 
+/// The op's schedule with the registers of each thread in another order, if memory is accessed more
+/// cheaply so.
+std::optional<Layout> memoryOrder(const TileOp &op, const InferenceGraph &graph);
+
 /// Slots that global memory takes for (reg, thread) -> offset, `vector` elements an access.
 double globalSlots(const Target &target, const Layout &offset, Index vector, Index elementBytes,
                    bool writes);

@@ -172,7 +172,12 @@ private:
     }
     if (!schedule)
       return false;
-    setSchedule(op, std::move(*schedule), LayoutOrigin::Propagated);
+    op.schedule = std::move(schedule);
+    // A fragment lies as it suits another op; in which order its registers are walked is free.
+    bool walks = op.stmt->kind == StmtKind::Map && !op.memories.empty() && graph.target->isGpu();
+    auto better = walks ? memoryOrder(op, graph) : std::nullopt;
+    setSchedule(op, better ? std::move(*better) : *std::move(op.schedule),
+                LayoutOrigin::Propagated);
     return true;
   }
 

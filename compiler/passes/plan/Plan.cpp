@@ -17,6 +17,7 @@
 #include "passes/plan/Occupancy.h"
 #include "passes/plan/PlanSharing.h"
 #include "passes/plan/PlanSpecialize.h"
+#include "passes/plan/PlanSpread.h"
 #include "passes/plan/PlanStores.h"
 #include "passes/plan/TensorStores.h"
 #include "target/Atoms.h"
@@ -62,6 +63,8 @@ public:
     plan.sharedAxis = planSharing(function, launch, pass, plan);
     if (plan.sharedAxis)
       plan.persistentReason += "; neighbours load together where rows straddle lines of the cache";
+    if (!function.options.hintsAreBinding)
+      planSpread(launch, pass, plan, given);
     if (given)
       follow(*given, plan);
     return plan;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace tlc::passes {
 
@@ -25,7 +26,7 @@ bool inArena(const Buffer &buffer) {
 
 /// Numbers statements in program order and notes where each buffer is used. Roles of a block run at
 /// the same time: what one of them uses lives from the first to the last of them. Barrier objects,
-/// and tiles that tensor maps may still read, live to the end.
+/// and tiles that tensor maps may still read, live to the end; what other blocks write to, always.
 class Lives {
 public:
   explicit Lives(std::vector<ArenaSlot> &slots) : slots(slots) {}
@@ -35,7 +36,7 @@ public:
     for (Buffer *buffer : beingRead)
       note(*buffer, position, position);
     for (ArenaSlot &slot : slots)
-      if (slot.buffer->scope == Scope::Barrier && slot.first >= 0)
+      if ((slot.buffer->scope == Scope::Barrier || reached.count(slot.buffer)) && slot.first >= 0)
         extend(slot, 0, position);
   }
 
@@ -91,6 +92,9 @@ private:
       note(*use.buffer->storage(), stmt.op ? opBegin : here, here);
     });
     asynchronousReads(stmt, here);
+    // Another block does so whenever it has come there.
+    if (const auto *call = dynCast<CallStmt>(&stmt); call && writesOtherBlocks(*call))
+      forEachUse(stmt, [&](const BufferUse &use) { reached.insert(use.buffer->storage()); });
     bool loops = isa<ForStmt>(stmt) || isa<WhileStmt>(stmt);
     if (loops)
       open.push_back({here, false, {}});
@@ -153,7 +157,8 @@ private:
   std::unordered_map<const Buffer *, std::size_t> index;
   std::unordered_map<const Buffer *, std::size_t> depth; ///< loops around the allocation
   std::vector<Span> open;
-  std::vector<Buffer *> beingRead; ///< by copies that were not waited for
+  std::unordered_set<const Buffer *> reached; ///< by other blocks of the cluster
+  std::vector<Buffer *> beingRead;            ///< by copies that were not waited for
   std::int64_t position = 0;
   std::uint32_t op = 0;     ///< the elementwise op that the last statement of one belonged to
   std::int64_t opBegin = 0; ///< where that began

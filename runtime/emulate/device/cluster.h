@@ -26,6 +26,9 @@ template <int Bytes> TLC_DEVICE void st_cluster(void *p, int rank, const void *f
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "st_cluster stores 4, 8 or 16 bytes");
   ::emu::store_shared(::emu::map_shared(shared_address(p), uint32_t(rank)), from, Bytes TLC_HERE);
 }
+template <class T> TLC_DEVICE void put_cluster(T *p, int rank, T value TLC_AT) {
+  st_cluster<int(sizeof(T))>(p, rank, &value TLC_HERE);
+}
 template <int Bytes> TLC_DEVICE void ld_cluster(void *to, const void *p, int rank TLC_AT) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "ld_cluster loads 4, 8 or 16 bytes");
   ::emu::load_shared(to, ::emu::map_shared(shared_address(p), uint32_t(rank)), Bytes TLC_HERE);

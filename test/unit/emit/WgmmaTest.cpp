@@ -315,6 +315,7 @@ __global__ void all(const __grid_constant__ CUtensorMap map, float *global) {
   uint4 v = {1, 2, 3, 4};
   *map_cluster(reinterpret_cast<float *>(s), 1) = float(cluster_rank());
   st_cluster<4>(s, 1, &v), st_cluster<8>(s, 1, &v), st_cluster<16>(s, 1, &v);
+  put_cluster(reinterpret_cast<float *>(s), 1, 1.0f);
   ld_cluster<4>(&v, s, 1), ld_cluster<8>(&v, s, 1), ld_cluster<16>(&v, s, 1);
   named_barrier_sync(1, 128);
   named_barrier_arrive(1, 128);

@@ -59,7 +59,7 @@ MEMORY_BOUND = [
     ("softmax:4096:0", "softmax", "register_softmax(M, 4096)"),
     ("softmax:8192:0", "softmax", "register_softmax(M, 8192, threads=256)"),
     ("softmax:8192:1", "softmax", "kept_softmax(M, N)"),
-    ("softmax:131072:1", "softmax", "kept_softmax(M, N, kept=98304, threads=1024)"),
+    ("softmax:131072:1", "softmax", "kept_softmax(M, N, kept=98304, pieces=4, threads=1024)"),
     ("gemv", "gemv", "matvec(N, K)"),
     ("transpose", "transpose", "transpose_tiles(M, N)"),
     ("quantize:4096:4096", "quantize", "quantize(M, 4096, group=4096)"),
