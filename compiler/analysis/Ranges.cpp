@@ -330,10 +330,16 @@ void Ranges::assumeComparison(BinaryOp op, Expr a, Expr b) {
   case BinaryOp::Lt:
   case BinaryOp::Le: {
     bool strict = op == BinaryOp::Lt;
-    if (a.isVar() && !definition(a))
+    if (a.isVar())
       refine(a, Interval{Interval::minusInfinity, strict ? below(interval(b).hi) : interval(b).hi});
-    if (b.isVar() && !definition(b))
+    if (b.isVar())
       refine(b, Interval{strict ? above(interval(a).lo) : interval(a).lo, Interval::infinity});
+    // The polynomial of a name is that of what it stands for, which may be a long way from what the
+    // interval says: that 0 <= a < b leaves b at least 1 is said here.
+    if (auto lo = interval(a).lo; a.isVar() && definition(a) && lo != Interval::minusInfinity)
+      addFact(poly(b) - lo - (strict ? 1 : 0));
+    if (auto hi = interval(b).hi; b.isVar() && definition(b) && hi != Interval::infinity)
+      addFact(Poly(hi) - poly(a) - (strict ? 1 : 0));
     addFact(poly(b) - poly(a) - (strict ? 1 : 0));
     return;
   }

@@ -20,7 +20,7 @@ class Prover {
 public:
   explicit Prover(const Ranges &ranges) : ranges(ranges) {}
 
-  bool nonNegative(const Poly &goal, int depth = 12) {
+  bool nonNegative(const Poly &goal, int depth = deepest) {
     if (!goal.valid)
       return false;
     // What was tried before, on another way to the same goal, will not succeed now.
@@ -70,7 +70,7 @@ private:
   }
 
   bool eliminate(const Poly &goal, Expr atom, int depth) {
-    if (bothSides(goal, atom, depth))
+    if (bothSides(goal, atom, depth) || ofDividend(goal, atom, depth))
       return true;
     const std::vector<Poly> &known = factsOn(atom);
     for (const auto &[monomial, coefficient] : goal.terms) {
@@ -120,6 +120,26 @@ private:
            nonNegative(goal.replaced(atom, ranges.poly(atom->operands[first + 1])), depth - 1);
   }
 
+  /// x // d + r >= 0 is x + d r >= 0, and r - x // d >= 0 is d r + d - 1 - x >= 0: what the bounds
+  /// of a quotient, which are those of a fraction, only come near.
+  bool ofDividend(const Poly &goal, Expr atom, int depth) {
+    if (depth < nearGoal || atom.kind() != ExprKind::Binary ||
+        atom->binaryOp() != BinaryOp::FloorDiv || !atom->operands[1].isInt() ||
+        atom->operands[1]->integer <= 0)
+      return false;
+    std::int64_t sign = 0;
+    for (const auto &[monomial, coefficient] : goal.terms)
+      if (monomial.contains(atom)) {
+        if (monomial.size() != 1 || (coefficient != 1 && coefficient != -1))
+          return false;
+        sign = coefficient;
+      }
+    const Poly divisor(atom->operands[1]->integer);
+    Poly dividend = ranges.poly(atom->operands[0]);
+    Poly rest = (goal - Poly::atom(atom) * Poly(sign)) * divisor;
+    return nonNegative(sign > 0 ? rest + dividend : rest + divisor - 1 - dividend, depth - 1);
+  }
+
   /// What is known to be >= 0 and has the atom in it, the newest first.
   const std::vector<Poly> &factsOn(Expr atom) {
     States::Id state = ranges.states.current();
@@ -164,6 +184,10 @@ private:
       add(Poly(values.hi) - self);
     return ranges.factsMemo.set(atom.get(), state, std::move(result));
   }
+
+  /// Facts in a proof, and how many of them are left where a goal is still that which was asked,
+  /// but for sides of minima: going over to dividends anywhere would double the ways.
+  static constexpr int deepest = 12, nearGoal = deepest - 2;
 
   const Ranges &ranges;
   llvm::SmallVector<const Poly *, 16> path; ///< facts used on the way to the goal

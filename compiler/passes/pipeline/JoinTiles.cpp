@@ -334,13 +334,13 @@ private:
       if (const auto *let = dynCast<LetStmt>(stmt.get()))
         ranges.bind(*let);
       else if (const auto *fact = dynCast<AssumeStmt>(stmt.get()))
-        assume(fact->condition);
+        ranges.assume(fact->condition);
       const auto *branch = dynCast<IfStmt>(stmt.get());
       if (!branch || !holdsProduct(*stmt))
         continue;
       if (!branch->otherwise.empty())
         return no("a tile may have no products");
-      if (holds(branch->condition))
+      if (ranges.decide(branch->condition).value_or(false))
         continue;
       std::vector<Expr> used;
       collectVars(branch->condition, used);
@@ -356,45 +356,6 @@ private:
   bool no(const char *why) {
     reason = why;
     return false;
-  }
-
-  bool holds(Expr condition) const {
-    bool runs = condition.kind() == ExprKind::Binary && condition->binaryOp() == BinaryOp::Lt &&
-                condition->operands[0].isConstant(0);
-    return ranges.decide(condition).value_or(false) || (runs && positive(condition->operands[1]));
-  }
-
-  /// Of the forms that trip counts have.
-  bool positive(Expr e) const {
-    if (ranges.less(context.zero(e.dtype()), e))
-      return true;
-    if (e.kind() != ExprKind::Binary)
-      return false;
-    Expr a = e->operands[0], b = e->operands[1];
-    if (e->binaryOp() == BinaryOp::Min)
-      return positive(a) && positive(b);
-    return e->binaryOp() == BinaryOp::FloorDiv && b.constant().value_or(0) > 0 &&
-           ranges.lessEqual(b, a);
-  }
-
-  /// Also that what something not below 0 is less than is at least 1, as the extents of a grid are
-  /// in its blocks; of a quotient, what that says of the dividend.
-  void assume(Expr fact) {
-    if (fact.kind() != ExprKind::Binary)
-      return;
-    Expr a = fact->operands[0], b = fact->operands[1];
-    if (fact->binaryOp() == BinaryOp::LogicalAnd) {
-      assume(a);
-      assume(b);
-      return;
-    }
-    ranges.assume(fact);
-    if (fact->binaryOp() != BinaryOp::Lt || !ranges.nonNegative(a))
-      return;
-    ranges.assume(lessThan(context.zero(b.dtype()), b));
-    if (b.kind() == ExprKind::Binary && b->binaryOp() == BinaryOp::FloorDiv &&
-        b->operands[1].constant().value_or(0) > 0)
-      ranges.assume(lessEqual(b->operands[1], b->operands[0]));
   }
 
   /// Takes branches around products apart and allocations out.

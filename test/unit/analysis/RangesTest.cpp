@@ -107,6 +107,38 @@ TEST_CASE("slots of a ring differ") {
   CHECK(ranges.decide(lessThan(slot, 3)) == true);
 }
 
+TEST_CASE("what is below something has something below it") {
+  Fixture f;
+  Ranges ranges(f.function);
+  LetStmt let;
+  let.var = f.context.var("bx", i64), let.value = floorMod(f.n, f.m) - floorDiv(f.n, f.m);
+  ranges.bind(let);
+  Expr zero = f.context.integer(i64, 0), tiles = ceilDiv(f.m, 256), rounds = ceilDiv(f.m, 64);
+  CHECK_FALSE(ranges.less(zero, tiles));
+  ranges.assume(lessThan(let.var, tiles));
+  CHECK_FALSE(ranges.less(zero, tiles)); // what bx is at least is not known
+  ranges.assume(lessEqual(zero, let.var));
+  ranges.assume(lessThan(let.var, tiles));
+  CHECK(ranges.less(zero, tiles));
+  CHECK(ranges.less(zero, f.m));
+  CHECK(ranges.less(zero, rounds));
+  CHECK(ranges.decide(lessThan(zero, minimum(rounds, let.var * 4 + 4))) == true);
+  CHECK_FALSE(ranges.less(f.context.integer(i64, 1), rounds));
+}
+
+TEST_CASE("a quotient is at least what its dividend reaches") {
+  Fixture f;
+  Ranges ranges(f.function);
+  ranges.assume(lessEqual(f.n * 64 + 1, f.m));
+  CHECK(ranges.less(f.n, ceilDiv(f.m, 64)));
+  CHECK(ranges.lessEqual(f.n, floorDiv(f.m, 64)));
+  CHECK_FALSE(ranges.less(f.n, floorDiv(f.m, 64)));
+  ranges.assume(lessThan(f.m, f.n * 64 + 64));
+  CHECK(ranges.lessEqual(floorDiv(f.m, 64), f.n));
+  CHECK(ranges.lessEqual(ceilDiv(f.m, 64), f.n + 1));
+  CHECK_FALSE(ranges.lessEqual(ceilDiv(f.m, 64), f.n));
+}
+
 TEST_CASE("products of variables and flattened indices") {
   Fixture f;
   Ranges ranges(f.function);
@@ -151,7 +183,7 @@ TEST_CASE("what ranges claim holds for every value") {
     }
     std::function<Expr(int)> make = [&](int depth) -> Expr {
       if (depth == 0)
-        return pick(3) ? vars[pick(3)] : context.int32(pick(9) - 3);
+        return pick(3) ? vars[pick(static_cast<int>(vars.size()))] : context.int32(pick(9) - 3);
       Expr a = make(depth - 1), b = make(depth - 1);
       switch (pick(10)) {
       case 0:
@@ -175,7 +207,15 @@ TEST_CASE("what ranges claim holds for every value") {
         return context.binary(BinaryOp::And, a, context.int32((1 << pick(4)) - 1));
       }
     };
-    Expr a = make(3), b = make(3);
+    // A name of a value, and something that is known of it.
+    Expr value = make(2), name = context.var("t", i32), other = make(1);
+    Expr fact = pick(2) ? lessThan(name, other) : lessThan(other, name);
+    LetStmt let;
+    let.var = name, let.value = value;
+    ranges.bind(let);
+    vars.push_back(name);
+    ranges.assume(fact);
+    Expr a = make(3), b = pick(4) ? make(3) : name;
     bool less = ranges.less(a, b), equal = ranges.equal(a, b), differ = ranges.differ(a, b);
     analysis::Interval values = ranges.interval(a);
     analysis::Congruence steps = ranges.congruence(a);
@@ -187,6 +227,9 @@ TEST_CASE("what ranges claim holds for every value") {
           Substitution at{{vars[0], context.int32(x)},
                           {vars[1], context.int32(y)},
                           {vars[2], context.int32(z)}};
+          at.emplace_back(name, substitute(value, at));
+          if (substitute(fact, at).isFalse())
+            continue;
           auto va = substitute(a, at).constant(), vb = substitute(b, at).constant();
           REQUIRE(va);
           REQUIRE(vb);
