@@ -3,12 +3,13 @@
 //   reduce max %S[64, 64] -> %m[64] axis 1           S: reg(2:d1 2:d0*8 8:d1*8) thread(4:d1*2 8:d0
 //   4:d0*16)
 //     =>
-//   store %acc[0 .. 4) = -inf
-//   for %r in 0 .. 16 unroll { %acc[…] = max(%acc[…], %S[%r]) }      what a thread holds
+//   for %g in 0 .. 2 unroll { %acc[%g] = %S[%g * 2] ; … }             what a thread holds
+//   for %r in 1 .. 8 unroll { for %g … { %acc[%g] = max(%acc[%g], %S[…]) ; … } }
 //   %acc[i] = max(%acc[i], shfl_xor(%acc[i], 1)) ; … 2               lanes along the axis
 //   %m[i] = %acc[i]
 //
-// Registers along the axis are folded in a loop with up to four partial results, lanes by
+// Registers along the axis are folded in a loop with up to four partial results, which begin with
+// an element each (eight instructions less in a round of attention than neutral values), lanes by
 // butterflies over exactly the lane bits that lie on the axis, threads beyond a warp (or of odd
 // number) by an exchange through shared memory. Copies of an element are folded by their own
 // holders and agree; they never count twice. Elements outside the tile enter as the neutral value.
@@ -148,33 +149,47 @@ private:
     b.store(at, folder.combine(old, value));
   }
 
+  /// What a register of the schedule has to add.
+  Expr element(Expr reg) {
+    Expr inside = insideTile(schedule, op.box, reg, threads.index);
+    Expr outside = inside ? context.cast(s.source.buffer->dtype, folder.neutral()) : Expr();
+    return folder.prepare(
+        b.load("x", registerElement(*op.fragments[0].buffer, source.at(reg)), inside, outside));
+  }
+
   void foldRegisters() {
     partials = choosePartials();
     acc = &b.function.addBuffer("acc", folder.dtype(), Scope::Local,
                                 {context.int32(partials * results)}, s.range);
     b.alloc(*acc);
-    b.unrolled("r", partials * results, [&](Expr r) { b.store(accumulator(r), folder.neutral()); });
-    Index chunk = registers() / partials;
-    auto groupOf = fittedGroup(chunk);
-    auto one = [&](Expr r, Index part) {
-      Expr reg = r + part * chunk;
-      Expr inside = insideTile(schedule, op.box, reg, threads.index);
-      Expr outside = inside ? context.cast(s.source.buffer->dtype, folder.neutral()) : Expr();
-      Expr x = folder.prepare(
-          b.load("x", registerElement(*op.fragments[0].buffer, source.at(reg)), inside, outside));
-      Expr g = groupOf ? layoutExpr(*groupOf, groupOf->outputs[0], std::span(&r, 1))
-                       : context.int32(group[static_cast<std::size_t>(*r.constant())]);
-      foldInto(accumulator(g + part * results), x);
+    const Index chunk = registers() / partials;
+    const auto members = membersOfResults(chunk);
+    const auto order = source.layout ? inOrder(members, chunk) : std::nullopt;
+    auto one = [&](Expr result, Expr reg, bool begins) {
+      for (Index part = 0; part < partials; ++part) {
+        Element at = accumulator(result + part * results);
+        Expr x = element(reg + part * chunk);
+        begins ? static_cast<void>(b.store(at, x)) : foldInto(at, x);
+      }
     };
-    if (groupOf && source.layout)
-      b.unrolled("r", chunk, [&](Expr r) {
-        for (Index part = 0; part < partials; ++part)
-          one(r, part);
-      });
-    else
-      for (Index r = 0; r < chunk; ++r)
-        for (Index part = 0; part < partials; ++part)
-          one(context.int32(r), part);
+    if (!order) {
+      for (std::size_t m = 0; m < members[0].size(); ++m)
+        for (std::size_t g = 0; g < members.size(); ++g)
+          if (m < members[g].size())
+            one(context.int32(static_cast<Index>(g)), context.int32(members[g][m]), m == 0);
+    } else {
+      auto all = [&](Expr m, bool begins) {
+        b.unrolled("g", results, [&](Expr g) {
+          const Expr place[] = {m, g};
+          one(g, layoutExpr(*order, order->outputs[0], place), begins);
+        });
+      };
+      all(context.int32(0), true);
+      const auto count = static_cast<Index>(members[0].size());
+      if (count > 1)
+        b.loop("r", context.int32(1), context.int32(count), ForKind::Unroll,
+               [&](Expr m) { all(m, false); });
+    }
     for (Index part = partials; part > 1; part /= 2)
       b.unrolled("r", part / 2 * results, [&](Expr r) {
         Expr other = b.load("x", accumulator(r + part / 2 * results));
@@ -182,11 +197,25 @@ private:
       });
   }
 
-  /// Result number as a function of the register, for the first `chunk` registers.
-  std::optional<Layout> fittedGroup(Index chunk) const {
-    auto fitted = tlc::fit({{"reg", chunk}}, {{"group", results}}, [&](const Point &r) {
-      return Point{group[static_cast<std::size_t>(r[0])]};
-    });
+  /// Of the first `chunk` registers, those that belong to each result.
+  std::vector<std::vector<Index>> membersOfResults(Index chunk) const {
+    std::vector<std::vector<Index>> members(static_cast<std::size_t>(results));
+    for (Index r = 0; r < chunk; ++r)
+      members[static_cast<std::size_t>(group[static_cast<std::size_t>(r)])].push_back(r);
+    return members;
+  }
+
+  /// (member, result) -> register, where that is a layout.
+  std::optional<Layout> inOrder(const std::vector<std::vector<Index>> &members, Index chunk) const {
+    const std::size_t count = members[0].size();
+    if (std::any_of(members.begin(), members.end(),
+                    [&](const auto &mine) { return mine.size() != count; }))
+      return std::nullopt;
+    auto fitted = tlc::fit(
+        {{"member", static_cast<Index>(count)}, {"result", results}}, {{"reg", chunk}},
+        [&](const Point &at) {
+          return Point{members[static_cast<std::size_t>(at[1])][static_cast<std::size_t>(at[0])]};
+        });
     auto *layout = std::get_if<Layout>(&fitted);
     return layout ? std::optional(*layout) : std::nullopt;
   }
@@ -200,8 +229,8 @@ private:
     auto store = [&](Expr result, Expr reg) {
       Expr value = b.load("s", accumulator(result));
       Element at = registerElement(*use.buffer, to->at(reg));
-      if (!s.clear)
-        value = folder.combine(folder.prepareOld(b.load("old", at)), value);
+      value = s.clear ? folder.settled(value)
+                      : folder.combine(folder.prepareOld(b.load("old", at)), value);
       b.store(at, context.cast(use.buffer->dtype, value));
     };
     auto fitted = tlc::fit({{"result", results}}, {{"reg", registers()}}, [&](const Point &g) {

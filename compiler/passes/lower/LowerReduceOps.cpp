@@ -68,4 +68,9 @@ Expr Folder::combine(Expr a, Expr b) const {
   TLC_UNREACHABLE("no such reduction");
 }
 
+Expr Folder::settled(Expr value) const {
+  const bool passesOver = op == ReduceOp::Max || op == ReduceOp::AbsMax || op == ReduceOp::Min;
+  return passesOver && type.isFloat() && !nanPropagate ? combine(value, neutral()) : value;
+}
+
 } // namespace tlc::passes

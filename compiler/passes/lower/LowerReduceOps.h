@@ -17,6 +17,9 @@ public:
   /// A value that the target held before.
   ir::Expr prepareOld(ir::Expr value) const;
   ir::Expr combine(ir::Expr a, ir::Expr b) const;
+  /// The result of a fold that began with an element instead of the neutral value: a maximum passes
+  /// over NaNs, but it may have begun with one and met no others.
+  ir::Expr settled(ir::Expr value) const;
 
 private:
   ir::Context &context;

@@ -1,5 +1,7 @@
 #include "LowerExecute.h"
 
+#include <limits>
+
 using namespace tlc;
 using namespace tlc::test;
 
@@ -140,6 +142,22 @@ TEST_CASE("reductions: registers, lanes, warps, both axes, ragged sizes") {
   checkLowering(ints, "sm80");
   TileReduce cpu(16, 20, 64, 1, ReduceOp::Sum);
   checkLowering(cpu, "cpu");
+}
+
+TEST_CASE("reductions: of NaNs alone a maximum is the neutral value") {
+  for (auto op : {ReduceOp::Max, ReduceOp::Min, ReduceOp::AbsMax})
+    for (bool clear : {true, false}) {
+      CAPTURE(static_cast<int>(op), clear);
+      Kernel k(64);
+      Buffer &B = k.global("B", f32, {16}, true);
+      Buffer &x = k.alloc("x", f32, Scope::Fragment, {16, 64}),
+             &m = k.alloc("m", f32, Scope::Fragment, {16});
+      k.fill(x, std::numeric_limits<double>::quiet_NaN());
+      k.fill(m, 0.25);
+      k.reduce(op, x, m, 1).clear = clear;
+      k.copy(k.whole(m), k.whole(B));
+      checkLowering(k, "sm80");
+    }
 }
 
 TEST_CASE("scans: both directions, ragged") {
