@@ -134,12 +134,26 @@ void StmtPrinter::print(const Stmt &stmt) {
 
 // ---- Memory
 
+/// How many elements of its type a pointer into the arena may be used for: all versions, and what
+/// lies between them.
+static std::int64_t arenaElements(const Buffer &buffer) {
+  std::int64_t bits = buffer.scope == Scope::Barrier ? 64 : buffer.dtype.bits();
+  std::int64_t all =
+      buffer.versionBytes > 0 ? buffer.versionBytes * 8 : buffer.elementCount().value_or(1) * bits;
+  std::int64_t unit = std::max<std::int64_t>(bits, 8);
+  return (all * buffer.versions + unit - 1) / unit;
+}
+
 void StmtPrinter::printArenaBuffer(const Buffer &buffer) {
   TLC_CHECK(buffer.sharedOffset >= 0, "`" + buffer.name + "` has no place in shared memory");
   std::string type = buffer.scope == Scope::Barrier ? "uint64_t" : exprs.storageOf(buffer.dtype);
   std::string at = arena + (buffer.sharedOffset ? " + " + std::to_string(buffer.sharedOffset) : "");
-  line(type + " *const " + names.declare(buffer) + " = reinterpret_cast<" + type + " *>(" + at +
-       ");");
+  const std::string name = names.declare(buffer);
+  if (dialect.family == Family::Cpu)
+    return line(type + " *const " + name + " = reinterpret_cast<" + type + " *>(" + at + ");");
+  runtime.use("TLC_SHARED_TILE");
+  line("TLC_SHARED_TILE(" + type + ", " + name + ", " + std::to_string(arenaElements(buffer)) +
+       ", " + at + ");");
 }
 
 void StmtPrinter::view(const Buffer &buffer) {

@@ -33,6 +33,8 @@ void addHopperProducts(std::vector<Case> &cases);
 void addHopperSparse(std::vector<Case> &cases);
 void addHopperTensors(std::vector<Case> &cases);
 void addOverlaps(std::vector<Case> &cases);
+void addTiles(std::vector<Case> &cases);
+void addHipTiles(std::vector<Case> &cases);
 
 struct Shape {
   unsigned grid = 1, threads = 32, shared = 0;

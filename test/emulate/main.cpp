@@ -19,6 +19,8 @@ int main(int argc, char **argv) {
   addHopperSparse(cases);
   addHopperTensors(cases);
   addOverlaps(cases);
+  addTiles(cases);
+  addHipTiles(cases);
   for (const Case &c : cases) {
     if (argc == 2 && !std::strcmp(argv[1], "--list"))
       std::printf("%s|%s|%s|%s\n", c.name, c.kinds, c.marks, c.device);

@@ -25,13 +25,37 @@ using Address = uintptr_t;
 constexpr Address kGlobalBase = 0x100000000000, kGlobalSize = 1ull << 34;
 constexpr Address kSharedBase = kGlobalBase + kGlobalSize, kArena = 256 << 10;
 constexpr int kArenas = 4096, kReserved = 1024; // the first KiB of shared memory is the system's
-constexpr Address kDeviceSize = kGlobalSize + kArenas * kArena;
+// Shared memory is seen through windows, one for each tile, which lie behind each other: tiles.cpp.
+constexpr Address kWindowBytes = kArenas * kArena;
+constexpr u32 kWindows = 512;
+constexpr Address kDeviceSize = kGlobalSize + kWindowBytes,
+                  kDeviceReach = kGlobalSize + kWindows * kWindowBytes;
 constexpr Address kStackBase = 0x180000000000, kStackBytes = 256 << 10,
                   kStacks = 1 << 18; // threads at a time: 128 blocks of a full multiprocessor
 constexpr Address kTouchBase = 0x190000000000; // one u32 for each 4 bytes of stack
 constexpr Address kWrittenBase =
     0x1a0000000000; // one byte for each 4 bytes of stack: who was written
 constexpr Address kCellBase = 0x200000000000, kStateBase = 0x300000000000;
+constexpr Address kOwnerBase = 0x310000000000; // one u16 for each 4 bytes of shared memory
+static_assert(kGlobalBase + kDeviceReach < kStackBase);
+
+/// Where a byte is, whichever window it is seen through.
+inline Address home(Address a) {
+  return a < kSharedBase ? a : kSharedBase + (a - kSharedBase) % kWindowBytes;
+}
+inline u32 window_of(Address a) {
+  return a < kSharedBase ? 0 : u32((a - kSharedBase) / kWindowBytes);
+}
+/// Of an address in shared memory, which of the blocks that run has it.
+inline u32 arena_of(Address a) { return u32((home(a) - kSharedBase) / kArena); }
+
+// What device code has as an address in shared memory: 18 bits of place, 9 of window, 5 of rank.
+constexpr u32 kMostRank = 31;
+constexpr int kDescriptorMark = 52; // bits of a wgmma descriptor that the hardware does not use
+inline u32 shared_place(u32 shared) { return shared & (kArena - 1); }
+inline u32 shared_window(u32 shared) { return shared >> 18 & (kWindows - 1); }
+inline u32 shared_rank(u32 shared) { return shared >> 27; }
+inline u32 shared_of(u32 rank, u32 window, u32 place) { return rank << 27 | window << 18 | place; }
 
 // ---- clocks ----
 // An epoch names one access: realm (the blocks of a cluster), slot (thread or agent), time, and
@@ -403,7 +427,7 @@ int swizzle_at(Address at);
 void reset_shared(Block &b);
 void reset_global();
 void set_barrier_object(Address at, bool on);
-bool device_address(Address a);
+inline bool device_address(Address a) { return a - kGlobalBase < kDeviceReach; }
 /// Launches are over when they return, but what the last ones touched is remembered for one that
 /// may begin before they have ended; this forgets it, when the host has waited for them.
 void finish_launches();
@@ -412,6 +436,9 @@ bool ordered(Epoch e, const Actor &a, bool was_write, Address at);
 void fill_state(Address at, size_t bytes, u8 state);
 Actor thread_actor(Thread *t);
 std::string describe(Address at);
+bool in_tile(Address at, size_t bytes); // that the address was made for, if it is a tile's
+std::string describe_tile(Address at);  // "A_shared + 64 bytes (size 4096)"; "" of no tile
+void forget_tiles();                    // of the launch before
 std::string describe(const Thread *t);
 std::vector<Allocation> &allocations();
 
@@ -442,6 +469,7 @@ Earlier earlier_launch(u32 realm);
 bool knows_earlier(const Clock &c);
 void leave_early(Thread *t); // it triggers the next launch, or ends
 void ensure_maps();
+void ensure_windows(u32 count); // are mapped
 void run_queue(Thread::Copies &c, u32 limit);
 std::string deadlock_text(Group &g);
 } // namespace emu

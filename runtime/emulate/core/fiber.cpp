@@ -207,12 +207,14 @@ struct Maps {
     action.sa_sigaction = on_fault, action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGSEGV, &action, nullptr);
     sigaction(SIGBUS, &action, nullptr);
-    map_at(kGlobalBase, kDeviceSize);
+    map_at(kGlobalBase, kGlobalSize);
+    ensure_windows(1);
     map_at(kStackBase, kStackBytes * kStacks);
     map_at(kTouchBase, kStackBytes * kStacks);
     map_at(kWrittenBase, kStackBytes * kStacks / 4);
     map_at(kCellBase, kDeviceSize / 4 * sizeof(Cell));
     map_at(kStateBase, kDeviceSize / 4);
+    map_at(kOwnerBase, kWindowBytes / 4 * sizeof(u16));
     const char *mode = std::getenv("EMU_MODE");
     const char *seed = std::getenv("EMU_SEED");
     const char *checks = std::getenv("EMU_CHECKS");
@@ -353,6 +355,7 @@ static void run_blocks(const std::vector<u32> &indices, u32 per_cluster) {
 
 int launch(const Launch &l, const std::function<void()> &body) {
   maps();
+  forget_tiles();
   launch_now = l;
   gridDim = {l.grid.x, l.grid.y, l.grid.z}, blockDim = {l.block.x, l.block.y, l.block.z};
   launch_body = &body;

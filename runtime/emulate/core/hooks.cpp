@@ -14,7 +14,7 @@ inline void register_access(void *p, size_t bytes, bool write, const void *ret) 
 }
 inline void hook(void *p, unsigned bytes, bool write, const void *ret, bool aligned) {
   const Address a = Address(p);
-  if (a - kGlobalBase < kDeviceSize) {
+  if (device_address(a)) {
     const u32 pc = code_pc(ret);
     if (aligned && a % bytes) {
       report("misaligned",

@@ -5,7 +5,7 @@
 namespace emu {
 Address shared_to_generic(u32 shared, Block **owner) {
   Block *b = current->block;
-  const u32 rank = shared >> 24;
+  const u32 rank = shared_rank(shared);
   Block *o = rank < b->cluster->size() ? (*b->cluster)[rank] : nullptr;
   if (!o) {
     report("out-of-bounds",
@@ -16,19 +16,20 @@ Address shared_to_generic(u32 shared, Block **owner) {
   }
   if (owner)
     *owner = o;
-  return o->base() + (shared & 0xffffff);
+  return o->base() + shared_window(shared) * kWindowBytes + shared_place(shared);
 }
 u32 to_shared(const void *p) {
   const Address a = Address(p);
-  if (!current || a < kSharedBase || a >= kSharedBase + kArenas * kArena) {
+  if (!current || a < kSharedBase || !device_address(a) || arena_of(a) >= running->blocks.size()) {
     report("out-of-bounds", "a shared address is asked of a pointer that is not into shared memory",
            code_pc(__builtin_return_address(0)));
     abandon();
   }
-  const u32 i = u32((a - kSharedBase) / kArena);
-  return u32(running->blocks[i]->rank) << 24 | u32((a - kSharedBase) % kArena);
+  return shared_of(u32(running->blocks[arena_of(a)]->rank), window_of(a), u32(a % kArena));
 }
-u32 map_shared(u32 shared, u32 rank) { return (shared & 0xffffff) | rank << 24; }
+u32 map_shared(u32 shared, u32 rank) {
+  return shared_of(std::min(rank, kMostRank), shared_window(shared), shared_place(shared));
+}
 void *map_pointer(const void *shared, u32 rank, Site s) {
   if (rank >= current->block->cluster->size()) {
     const u32 pc = site_pc(s);
@@ -46,7 +47,12 @@ MBarrier *find_barrier(u32 shared, const char *what, u32 pc, Block **owner) {
   const Address a = shared_to_generic(shared, &b);
   if (owner)
     *owner = b;
-  auto it = b->mbarriers.find(a);
+  if (!in_tile(a, 8)) // whatever barrier is there, it is not the one that was meant
+    report("out-of-bounds",
+           format("%s on an mbarrier at %s, outside that tile: ", what, describe(a).c_str()) +
+               where(pc),
+           pc);
+  auto it = b->mbarriers.find(home(a));
   if (it != b->mbarriers.end())
     return it->second.get();
   report("mbarrier",
@@ -78,7 +84,7 @@ void mbarrier_init(u32 bar, u32 count, Site s) {
   if (a % 8)
     report("misaligned", "mbarrier not aligned to 8 bytes: " + where(pc), pc);
   generic_access(a, 8, true, pc);
-  auto &m = owner->mbarriers[a];
+  auto &m = owner->mbarriers[home(a)];
   if (m && !m->waiting.empty())
     report("mbarrier", "initialised again while threads wait: " + where(pc), pc);
   const u32 slot = m ? m->slot : owner->realm->new_slot(kAsyncAgent);
@@ -96,7 +102,7 @@ void mbarrier_init(u32 bar, u32 count, Site s) {
 static void fence_barriers(Thread *t) {
   for (Address a : t->unfenced_barriers)
     for (Block *b : *t->block->cluster) {
-      auto it = b->mbarriers.find(a);
+      auto it = b->mbarriers.find(home(a));
       if (it != b->mbarriers.end())
         it->second->fenced = true;
     }

@@ -38,7 +38,7 @@ static Operand decode(u64 desc, const Reading &reading, Block *b, u32 pc) {
   static constexpr int kSwizzle[4] = {0, 3, 2, 1};
   Operand o;
   const u32 low = u32(desc & 0x3fff) << 4, base_offset = u32(desc >> 49 & 7);
-  o.start = b->base() + low;
+  o.start = b->base() + (desc >> kDescriptorMark & (kWindows - 1)) * kWindowBytes + low;
   o.lbo = (desc >> 16 & 0x3fff) << 4, o.sbo = (desc >> 32 & 0x3fff) << 4;
   o.swizzle = kSwizzle[desc >> 62];
   o.mn_major = reading.mn_major;

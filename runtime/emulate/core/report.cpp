@@ -86,21 +86,24 @@ static std::string short_path(const std::string &p) {
   const size_t i = p.rfind('/');
   return i == std::string::npos ? p : p.substr(i + 1);
 }
-// The user's "name.tl:line" if a comment of that form ends the emitted line or stands above it in
-// the same function; a line directive has put it into `place` already.
-static Place place_of(const std::string &place) {
+static const std::vector<std::string> &lines_of(const std::string &path) {
   static std::map<std::string, std::vector<std::string>> files;
-  const size_t colon = place.rfind(':');
-  const std::string path = place.substr(0, colon);
   auto [it, fresh] = files.try_emplace(path);
   if (fresh) {
     std::ifstream file(path);
     for (std::string text; std::getline(file, text);)
       it->second.push_back(text);
   }
+  return it->second;
+}
+// The user's "name.tl:line" if a comment of that form ends the emitted line or stands above it in
+// the same function; a line directive has put it into `place` already.
+static Place place_of(const std::string &place) {
+  const size_t colon = place.rfind(':');
+  const std::string path = place.substr(0, colon);
   if (path.size() > 3 && (path.ends_with(".tl") || path.ends_with(".py")))
     return {place, place};
-  const auto &lines = it->second;
+  const auto &lines = lines_of(path);
   const size_t at = size_t(std::atoi(place.c_str() + colon + 1));
   for (size_t n = at; n > 0 && n <= lines.size(); --n) {
     const std::string &text = lines[n - 1];

@@ -7,66 +7,6 @@
 #include "engine.h"
 
 namespace emu {
-// ---- clocks ----
-static void join_times(std::vector<u32> &a, const std::vector<u32> &b) {
-  if (a.size() < b.size())
-    a.resize(b.size());
-  u32 *x = a.data();
-  const u32 *y = b.data();
-  for (size_t i = 0, n = b.size(); i < n; ++i)
-    x[i] = x[i] > y[i] ? x[i] : y[i];
-}
-void Clock::join(const Clock &o) {
-  join_times(at, o.at);
-  if (!o.foreign || o.foreign == foreign)
-    return;
-  if (!foreign) {
-    foreign = o.foreign;
-    return;
-  }
-  auto merged = std::make_shared<Foreign>(*foreign);
-  for (auto &[g, t] : *o.foreign)
-    join_times((*merged)[g], t);
-  foreign = merged;
-}
-void Clock::join_foreign(u32 realm, const std::vector<u32> &times) {
-  auto merged = foreign ? std::make_shared<Foreign>(*foreign) : std::make_shared<Foreign>();
-  join_times((*merged)[realm], times);
-  foreign = merged;
-}
-void Clock::learn(const Clock &o, u32 from, u32 own) {
-  if (from == own)
-    return join(o);
-  join_foreign(from, o.at);
-  if (!o.foreign)
-    return;
-  Clock others;
-  others.foreign = o.foreign;
-  join(others);
-  if (auto it = o.foreign->find(own); it != o.foreign->end())
-    join_times(at, it->second);
-}
-// All who come are told the same, so that what most of them knew is merged once and shared.
-void GridBarrier::Known::gather(const Clock &c, u32 realm) {
-  join_times(now[realm], c.at);
-  if (!c.foreign || c.foreign == last)
-    return;
-  for (auto &[r, times] : *c.foreign)
-    join_times(now[r], times);
-  last = c.foreign;
-}
-void GridBarrier::Known::finish() { done = std::make_shared<const Foreign>(now), last = done; }
-void GridBarrier::Known::tell(Clock &c, u32 realm) const {
-  c.foreign = done; // what it knew came with it
-  if (auto it = done->find(realm); it != done->end())
-    join_times(c.at, it->second);
-}
-void Clock::meet(const Clock &o) {
-  if (at.size() > o.at.size())
-    at.resize(o.at.size());
-  for (size_t i = 0; i < at.size(); ++i)
-    at[i] = std::min(at[i], o.at[i]);
-}
 Epoch Thread::now() const { return epoch(block->realm->id, slot, c.g.at[slot]); }
 Actor thread_actor(Thread *t) { return {t->now(), &t->c.g, &t->c.v, &t->c.u}; }
 
@@ -127,12 +67,15 @@ static Pools pools[2];              // global, shared
 constexpr size_t kMaxOthers = 2048; // all threads of a block, and more
 
 static Cell *cell_of(Address a) {
-  return reinterpret_cast<Cell *>(kCellBase) + (a - kGlobalBase) / 4;
+  return reinterpret_cast<Cell *>(kCellBase) + (home(a) - kGlobalBase) / 4;
 }
 static u8 *state_of(Address a) {
-  return reinterpret_cast<u8 *>(kStateBase) + (a - kGlobalBase) / 4;
+  return reinterpret_cast<u8 *>(kStateBase) + (home(a) - kGlobalBase) / 4;
 }
-bool device_address(Address a) { return a - kGlobalBase < kDeviceSize; }
+// Of shared memory: the window through which it was written last; 0 of no tile.
+static u16 *owner_of(Address a) {
+  return reinterpret_cast<u16 *>(kOwnerBase) + (home(a) - kSharedBase) / 4;
+}
 
 void fill_state(Address at, size_t bytes, u8 state) {
   if (at % 4 == 0 && bytes >= 4) {
@@ -159,6 +102,7 @@ void set_barrier_object(Address at, bool on) {
 void reset_shared(Block &b) {
   std::memset(cell_of(b.base()), 0, (b.shared_bytes + 2 * kReserved) / 4 * sizeof(Cell));
   std::memset(state_of(b.base()), 0, (b.shared_bytes + 2 * kReserved) / 4);
+  std::memset(owner_of(b.base()), 0, (b.shared_bytes + 2 * kReserved) / 4 * sizeof(u16));
   pools[1].clear();
 }
 void reset_global() {
@@ -193,9 +137,13 @@ static Allocation *find_allocation(Address a) {
 
 std::string describe(Address at) {
   if (is_shared(at)) {
-    const u32 block = u32((at - kSharedBase) / kArena), offset = u32((at - kSharedBase) % kArena);
-    std::string s = format("shared+%d", int(offset) - kReserved);
-    if (running && block < running->blocks.size() && running->blocks.size() > 1)
+    const u32 block = arena_of(at);
+    const bool runs = running && block < running->blocks.size();
+    std::string s = describe_tile(at);
+    if (s.empty())
+      s = format("shared+%d",
+                 int(at % kArena) - int(runs ? running->blocks[block]->shared_lo : kReserved));
+    if (runs && running->blocks.size() > 1)
       s += format(" of block rank %u", block);
     return s;
   }
@@ -429,11 +377,13 @@ static void check_granule(const Access &x, Cell &c, u32 mask) {
 static bool in_bounds(const Actor &a, Address at, size_t bytes, bool write, u32 pc) {
   std::string why;
   if (is_shared(at)) {
-    const u32 block = u32((at - kSharedBase) / kArena), offset = u32((at - kSharedBase) % kArena);
+    const u32 block = arena_of(at), offset = u32(at % kArena);
     if (block >= running->blocks.size() || offset < running->blocks[block]->shared_lo ||
         offset + bytes > running->blocks[block]->shared_lo + running->blocks[block]->shared_bytes)
       why = format("outside the block's %u bytes of shared memory",
                    block < running->blocks.size() ? running->blocks[block]->shared_bytes : 0);
+    else if (!in_tile(at, bytes))
+      why = "outside that tile";
   } else {
     Allocation *m = find_allocation(at);
     if (!m || at + bytes > m->hi)
@@ -455,11 +405,53 @@ struct Way { // of an access
   bool read, write, atomic = false, nc = false;
   u32 halves = kBothHalves;
 };
+static u32 last_writer(const Pools &pool, const Cell &c, u32 first) {
+  return epoch_group(c.w) == kSplit ? pool.splits[epoch_index(c.w)][first].wpc : c.wpc;
+}
+// What a tile has is what was written by way of its own pointer: tiles that have the same bytes one
+// after the other do not inherit each other's values.
+class Ownership {
+public:
+  Ownership(const Access &x, bool read)
+      : x(x), read(read), window(u16(window_of(x.at))),
+        owner(is_shared(x.at) ? owner_of(x.at) : nullptr) {}
+
+  /// The next cell, of which bytes from `first` on are accessed.
+  void step(const Cell &c, u32 first) {
+    if (!owner)
+      return;
+    if (read && window && *owner && *owner != window)
+      foreign(c, first);
+    if (x.write)
+      *owner = window;
+    ++owner;
+  }
+
+private:
+  void foreign(const Cell &c, u32 first) {
+    const Address cell = kSharedBase + Address(owner - owner_of(kSharedBase)) * 4;
+    const Address mine = cell + window * kWindowBytes, other = cell + *owner * kWindowBytes;
+    if (!in_tile(mine, 4) || !in_tile(other, 4)) // each has a part of it
+      return;
+    const u32 writer = last_writer(x.pool, c, first);
+    report("overlap",
+           format("read of %zu bytes at %s by %s at ", x.bytes, describe(x.at).c_str(),
+                  describe_actor(x.a).c_str()) +
+               where(x.pc) + ", where another tile was written since, " + describe(other) +
+               ", at " + where(writer),
+           x.pc, writer);
+  }
+  const Access &x;
+  const bool read;
+  const u16 window;
+  u16 *owner;
+};
 static void walk(const Actor &a, Address at, size_t bytes, Way way, u32 pc) {
   const auto [read, write, atomic, nc, halves] = way;
   if (!in_bounds(a, at, bytes, write, pc))
     return;
   const Access x{a, at, bytes, write, atomic, pc, halves, pools[is_shared(at)]};
+  Ownership ownership(x, read);
   Cell *c = cell_of(at);
   u8 *s = state_of(at);
   u32 first = at % 4;
@@ -483,6 +475,7 @@ static void walk(const Actor &a, Address at, size_t bytes, Way way, u32 pc) {
     }
     if (write)
       *s = u8((*s & 15) | mask);
+    ownership.step(*c, first);
     check_granule(x, *c, mask);
     left -= n, first = 0;
   }
@@ -531,7 +524,7 @@ void generic_access(Address at, size_t bytes, bool write, u32 pc, u32 halves) {
   }
   if (is_shared(at)) {
     Block *owner = nullptr;
-    const u32 i = u32((at - kSharedBase) / kArena);
+    const u32 i = arena_of(at);
     if (i < running->blocks.size())
       owner = running->blocks[i].get();
     if (owner && owner != current->block)

@@ -343,7 +343,7 @@ void atomic_begin(const void *p, size_t bytes, bool write, bool load, Order, Sco
 }
 static void acquire(Thread *t, Address a, Order o, Scope scope) {
   const u32 own = t->block->realm->id;
-  const auto it = released.find(a);
+  const auto it = released.find(home(a));
   if (it == released.end())
     return;
   for (int sc = 0; sc < 3; ++sc) {
@@ -365,7 +365,7 @@ static void acquire(Thread *t, Address a, Order o, Scope scope) {
 }
 static void release(Thread *t, Address a, Order o, Scope scope) {
   const u32 own = t->block->realm->id;
-  auto &slots = released[a];
+  auto &slots = released[home(a)];
   for (int sc = 0; sc < 3; ++sc) {
     const Clocks *c = nullptr;
     int reach = sc;
@@ -394,7 +394,7 @@ void atomic_end(const void *p, size_t, bool write, bool load, Order o, Scope sco
   if (!write)
     return;
   if (!load) // who reads this value hears nothing of what was released before
-    released.erase(a);
+    released.erase(home(a));
   release(t, a, o, scope);
   t->tick();
 }

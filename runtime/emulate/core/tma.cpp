@@ -128,16 +128,16 @@ static u64 box_bytes(const TensorMap &m) {
 }
 static void check_tile(const TensorMap &m, u32 shared, const char *what, u32 pc) {
   const u32 repeat = m.swizzle == 3 ? 1024 : m.swizzle == 2 ? 512 : m.swizzle == 1 ? 256 : 128;
+  const auto tile = [&] { return describe(shared_to_generic(shared)); };
   if (shared % 128)
     report("misaligned",
-           format("%s: shared tile at %u, not aligned to 128 bytes: ", what,
-                  (shared & 0xffffff) - kReserved) +
+           format("%s: shared tile at %s, not aligned to 128 bytes: ", what, tile().c_str()) +
                where(pc),
            pc);
   else if (shared % repeat)
     report("swizzle",
-           format("%s: shared tile at %u, not aligned to its swizzle's repeat of %u bytes: ", what,
-                  (shared & 0xffffff) - kReserved, repeat) +
+           format("%s: shared tile at %s, not aligned to its swizzle's repeat of %u bytes: ", what,
+                  tile().c_str(), repeat) +
                where(pc),
            pc);
 }

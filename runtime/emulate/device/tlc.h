@@ -35,8 +35,7 @@ EMU_OPEN
 #include "../../cuda/base.cuh"
 // The dynamic shared memory of a kernel: the only way in which emitted text names shared memory.
 #undef TLC_DYNAMIC_SHARED
-#define TLC_DYNAMIC_SHARED(type, name, alignment)                                                  \
-  type *const name = static_cast<type *>(::emu::shared_arena(alignment))
+#include "tiles.h"
 
 #include "../../cuda/bfloat16.cuh"
 #include "../../cuda/convert.cuh"
@@ -45,11 +44,11 @@ EMU_OPEN
 #include "../../cuda/math.cuh"
 #include "../../cuda/warp.cuh"
 #include "async.h"
-#include "../../cuda/descriptor.cuh"
 #include "atomic.h"
 #include "barrier.h"
 #include "cluster.h"
 #include "copy.h"
+#include "descriptor.h"
 #include "matrix.h"
 #include "mbarrier.h"
 #include "packed.h"

@@ -16,8 +16,7 @@
 #define TLC_HERE , emu_site
 #define TLC_WAVE ::emu::lanes_of_warp()
 #define TLC_KERNEL(kernel) ::emu::remember(kernel)
-#define TLC_DYNAMIC_SHARED(type, name, alignment)                                                  \
-  type *const name = static_cast<type *>(::emu::shared_arena(alignment))
+#include "tiles.h"
 
 #ifdef EMU_RUNTIME_INCLUDED
 #define EMU_OPEN

@@ -27,6 +27,8 @@ struct Launch {
 };
 int launch(const Launch &l, const std::function<void()> &body);
 void *shared_arena(size_t align);
+void *shared_tile(void *place, size_t bytes, const char *name, Site s);
+uint64_t descriptor_mark(uint32_t shared); // of the tile that a wgmma descriptor is made for
 uint32_t to_shared(const void *p);
 int report_errors(); // errors so far (printed as they are flushed)
 int report_warnings();
