@@ -34,6 +34,8 @@ void addHopperSparse(std::vector<Case> &cases);
 void addHopperTensors(std::vector<Case> &cases);
 void addOverlaps(std::vector<Case> &cases);
 void addTiles(std::vector<Case> &cases);
+void addDevices(std::vector<Case> &cases);
+void addMisuse(std::vector<Case> &cases);
 void addHipTiles(std::vector<Case> &cases);
 
 struct Shape {
@@ -43,6 +45,7 @@ struct Shape {
 
 template <class... P, class... A>
 bool start(void (*kernel)(P...), const Shape &shape, A... arguments) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shape.shared));
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeCooperative;
   attribute.val.cooperative = 1;

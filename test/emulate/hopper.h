@@ -33,6 +33,7 @@ CUtensorMap matrixMap(const T *base, int rows, int columns, int pitch, int heigh
 /// Starts kernels in clusters; `rows` of blocks and of clusters, too.
 template <class... P, class... A>
 bool startClusters(void (*kernel)(P...), const Shape &shape, uint2 cluster, unsigned rows, A... arguments) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shape.shared));
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim = {cluster.x, cluster.y, 1};

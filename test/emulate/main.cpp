@@ -20,6 +20,8 @@ int main(int argc, char **argv) {
   addHopperTensors(cases);
   addOverlaps(cases);
   addTiles(cases);
+  addDevices(cases);
+  addMisuse(cases);
   addHipTiles(cases);
   for (const Case &c : cases) {
     if (argc == 2 && !std::strcmp(argv[1], "--list"))

@@ -16,8 +16,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SOURCES = ["pipelines.cu", "blocks.cu", "grids.cu", "hip_products.hip", "hip_waves.hip", "hopper_attention.cu", "hopper_copies.cu", "hopper_gemm.cu", "hopper_mixed.cu", "hopper_products.cu",
-           "hopper_sparse.cu", "hopper_tensors.cu", "overlaps.cu", "sparse.cu", "tiles.cu", "tiles.hip"]
+SOURCES = ["pipelines.cu", "blocks.cu", "devices.cu", "grids.cu", "hip_products.hip", "hip_waves.hip", "hopper_attention.cu", "hopper_copies.cu", "hopper_gemm.cu", "hopper_mixed.cu", "hopper_products.cu",
+           "hopper_sparse.cu", "hopper_tensors.cu", "misuse.cu", "overlaps.cu", "sparse.cu", "tiles.cu", "tiles.hip"]
 SCHEDULES = [("early", 0), ("late", 0), ("random", 1), ("random", 2)]
 
 

@@ -30,8 +30,9 @@ constexpr Address kWindowBytes = kArenas * kArena;
 constexpr u32 kWindows = 512;
 constexpr Address kDeviceSize = kGlobalSize + kWindowBytes,
                   kDeviceReach = kGlobalSize + kWindows * kWindowBytes;
-constexpr Address kStackBase = 0x180000000000, kStackBytes = 256 << 10,
-                  kStacks = 1 << 18; // threads at a time: 128 blocks of a full multiprocessor
+constexpr Address kStackBase = 0x180000000000,
+                  kStackBytes = 1 << 20, // a GPU's threads have 512 KiB
+    kStacks = 1 << 18;                   // threads at a time: 128 blocks of a full multiprocessor
 constexpr Address kTouchBase = 0x190000000000; // one u32 for each 4 bytes of stack
 constexpr Address kWrittenBase =
     0x1a0000000000; // one byte for each 4 bytes of stack: who was written
@@ -43,6 +44,7 @@ static_assert(kGlobalBase + kDeviceReach < kStackBase);
 inline Address home(Address a) {
   return a < kSharedBase ? a : kSharedBase + (a - kSharedBase) % kWindowBytes;
 }
+inline bool global_address(Address a) { return a - kGlobalBase < kGlobalSize; }
 inline u32 window_of(Address a) {
   return a < kSharedBase ? 0 : u32((a - kSharedBase) / kWindowBytes);
 }
@@ -199,8 +201,9 @@ struct Thread {
   int linear = 0, lane = 0, warp = 0;
   u32 slot = 0;
   Clocks c;
-  bool done = false, ready = false, spinning = false;
+  bool done = false, ready = false, spinning = false, in_kernel = false;
   int64_t cluster_ticket = 0;
+  bool cluster_arrived = false;  // and has not waited
   bool triggered = false;        // the next launch may begin
   const char *waiting = nullptr; // for the deadlock report: a format, its numbers, an mbarrier
   int waiting_for[3] = {};
@@ -421,6 +424,7 @@ void write_registers(const void *p, size_t bytes, u32 pc);
 void check_written(const void *p, size_t bytes, u32 pc); // by an instruction that is no touch
 bool all_written(const void *p, size_t bytes);
 void mark_unwritten(const void *p, size_t bytes);
+inline bool is_fiber_stack(Address a) { return a - kStackBase < kStackBytes * kStacks; }
 void forget_registers(Address stack); // nothing on it is written
 void mark_swizzle(Address at, size_t bytes, int swizzle);
 int swizzle_at(Address at);
@@ -435,6 +439,8 @@ void finish_launches();
 bool ordered(Epoch e, const Actor &a, bool was_write, Address at);
 void fill_state(Address at, size_t bytes, u8 state);
 Actor thread_actor(Thread *t);
+/// An instruction's arrays hold as many bytes as it takes of them.
+void check_rooms(const Room &room, size_t c, size_t a, size_t b, Site s);
 std::string describe(Address at);
 bool in_tile(Address at, size_t bytes); // that the address was made for, if it is a tile's
 std::string describe_tile(Address at);  // "A_shared + 64 bytes (size 4096)"; "" of no tile
@@ -444,6 +450,12 @@ std::vector<Allocation> &allocations();
 
 const float *table(bool bf16);          // all values of float16 or bfloat16
 const float *small_table(Element kind); // all values of an 8-bit float
+
+// device
+/// Reports an instruction that came with a later architecture, or that only sm_90a has.
+void require_architecture(int least, const char *what, Site s);
+void require_hopper(const char *what, Site s);
+int shared_limit(); // bytes that one block may have
 
 // sync
 void thread_exit(Thread *t);

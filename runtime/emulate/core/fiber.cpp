@@ -183,12 +183,14 @@ static void map_at(Address base, size_t bytes) {
   }
 }
 // A wild access that reached no hook, or lies outside every range the emulator knows.
-static void on_fault(int, siginfo_t *info, void *context) {
+static void on_fault(int signal, siginfo_t *info, void *context) {
 #if defined(__x86_64__)
   const auto pc = code_pc(reinterpret_cast<void *>(
                       static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP])) +
                   1;
-  if (current)
+  if (current && signal == SIGFPE) // a GPU goes on with a number that means nothing
+    report("division", "of a whole number by zero, by " + describe(current) + ": " + where(pc), pc);
+  else if (current)
     report("wild",
            format("access to %p by %s: ", info->si_addr, describe(current).c_str()) + where(pc),
            pc);
@@ -207,6 +209,7 @@ struct Maps {
     action.sa_sigaction = on_fault, action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGSEGV, &action, nullptr);
     sigaction(SIGBUS, &action, nullptr);
+    sigaction(SIGFPE, &action, nullptr);
     map_at(kGlobalBase, kGlobalSize);
     ensure_windows(1);
     map_at(kStackBase, kStackBytes * kStacks);

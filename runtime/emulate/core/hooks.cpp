@@ -4,6 +4,8 @@
 
 #include "engine.h"
 
+extern "C" char __executable_start, _end;
+
 using namespace emu;
 namespace {
 inline void register_access(void *p, size_t bytes, bool write, const void *ret) {
@@ -11,6 +13,32 @@ inline void register_access(void *p, size_t bytes, bool write, const void *ret) 
     write_registers(p, bytes, code_pc(ret));
   else
     read_registers(p, bytes, code_pc(ret));
+}
+/// Variables and constants of the program, which kernels have in common with it.
+bool in_program(Address a) {
+  return a - Address(&__executable_start) < Address(&_end) - Address(&__executable_start);
+}
+void host_access(Address a, unsigned bytes, bool write, const void *ret) {
+  if (!settings.checks || !current->in_kernel || in_program(a) || is_fiber_stack(a))
+    return;
+  const u32 pc = code_pc(ret);
+  report("out-of-bounds",
+         format("%s of %u bytes of the host's memory by %s: ", write ? "write" : "read", bytes,
+                describe(current).c_str()) +
+             where(pc),
+         pc);
+  abandon();
+}
+/// A loop that reads one place over and over waits for somebody, who has to run.
+void watch_polls(Address a, u32 pc) {
+  static Address last = 0;
+  static u32 last_pc = 0, times = 0;
+  if (a != last || pc != last_pc) {
+    last = a, last_pc = pc, times = 0;
+  } else if (++times == 4096) {
+    times = 0;
+    yield_spinning(pc);
+  }
 }
 inline void hook(void *p, unsigned bytes, bool write, const void *ret, bool aligned) {
   const Address a = Address(p);
@@ -26,6 +54,8 @@ inline void hook(void *p, unsigned bytes, bool write, const void *ret, bool alig
         abandon(); // the host's own vector access might fault next
     }
     generic_access(a, bytes, write, pc);
+    if (!write && current)
+      watch_polls(a, pc);
   } else if (current && a - current->stack < kStackBytes) {
     if (aligned && a % bytes && settings.checks)
       report("misaligned",
@@ -34,6 +64,8 @@ inline void hook(void *p, unsigned bytes, bool write, const void *ret, bool alig
                  where(code_pc(ret)),
              code_pc(ret));
     register_access(p, bytes, write, ret);
+  } else if (current) {
+    host_access(a, bytes, write, ret);
   }
 }
 void range(void *p, size_t bytes, bool write, const void *ret) {

@@ -110,22 +110,6 @@ cudaError_t cudaMemset(void *d, int v, size_t bytes) {
 cudaError_t cudaGetDevice(int *d) { return *d = 0, cudaSuccess; }
 cudaError_t cudaSetDevice(int d) { return d ? cudaErrorInvalidDevice : cudaSuccess; }
 cudaError_t cudaGetDeviceCount(int *n) { return *n = 1, cudaSuccess; }
-static int shared_of(int architecture) { // bytes that one block may have
-  switch (architecture) {
-  case 75:
-    return 64 << 10;
-  case 80:
-  case 87:
-    return 163 << 10;
-  case 86:
-  case 89:
-  case 120:
-  case 121:
-    return 99 << 10;
-  default:
-    return 227 << 10;
-  }
-}
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int device) {
   ensure_maps();
   if (device)
@@ -135,7 +119,7 @@ cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int device) {
     *v = settings.sms;
     break;
   case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-    *v = shared_of(settings.architecture);
+    *v = shared_limit();
     break;
   case cudaDevAttrComputeCapabilityMajor:
     *v = settings.architecture / 10;
@@ -169,6 +153,14 @@ const char *cudaGetErrorString(cudaError_t e) {
     return "there is one emulated device";
   case cudaErrorLaunchFailure:
     return "the emulator reported errors";
+  case cudaErrorInvalidConfiguration:
+    return "no device starts such grids or blocks";
+  case cudaErrorCooperativeLaunchTooLarge:
+    return "too many blocks for a cooperative launch";
+  case cudaErrorNotSupported:
+    return "the device has no clusters";
+  case cudaErrorInvalidClusterSize:
+    return "clusters too large, or not a part of the grid";
   }
   return "unknown error";
 }
@@ -207,6 +199,8 @@ cudaError_t emu_launch(const cudaLaunchConfig_t *c, const void *kernel,
     if (c->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization)
       l.dependent = c->attrs[i].val.programmaticStreamSerializationAllowed != 0;
   }
+  if (const cudaError_t error = launch_error(l))
+    return last_error = error;
   if (const int error = launch(l, body))
     last_error = cudaError_t(error);
   else if (!settings.keep_going)

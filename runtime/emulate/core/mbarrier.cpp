@@ -27,6 +27,18 @@ u32 to_shared(const void *p) {
   }
   return shared_of(u32(running->blocks[arena_of(a)]->rank), window_of(a), u32(a % kArena));
 }
+u32 own_shared(const void *p, Site s) {
+  const u32 shared = to_shared(p);
+  if (shared_rank(shared) == u32(current->block->rank))
+    return shared;
+  const u32 pc = site_pc(s);
+  report("remote",
+         format("%s is another block's, which this instruction does not reach: ",
+                describe(Address(p)).c_str()) +
+             where(pc),
+         pc);
+  abandon();
+}
 u32 map_shared(u32 shared, u32 rank) {
   return shared_of(std::min(rank, kMostRank), shared_window(shared), shared_place(shared));
 }
@@ -76,9 +88,14 @@ void use_barrier(MBarrier *b, Thread *t, bool async, u32 pc) {
                where(pc) + ", its initialisation is not fenced: " + where(b->init_pc),
            pc, b->init_pc);
 }
+constexpr int64_t kMostCount = (1 << 20) - 1; // of arrivals, and of bytes that are expected
 void mbarrier_init(u32 bar, u32 count, Site s) {
+  require_architecture(80, "mbarrier", s);
   Thread *t = current;
   const u32 pc = site_pc(s);
+  if (count < 1 || count > kMostCount)
+    report("mbarrier",
+           format("a count of %d, which is outside 1..2^20-1: ", int(count)) + where(pc), pc);
   Block *owner;
   const Address a = shared_to_generic(bar, &owner);
   if (a % 8)
@@ -136,11 +153,18 @@ void complete_bytes(MBarrier *b, int64_t bytes) {
   b->now.v.raise(b->slot, u32(b->phase + 1));
   try_complete(b);
 }
+static void expect_bytes(MBarrier *b, int64_t bytes, u32 pc) {
+  b->tx += bytes, b->expect_pc = pc;
+  if (std::abs(b->tx) > kMostCount)
+    report("mbarrier",
+           format("%lld bytes pending, more than 2^20-1: ", (long long)b->tx) + where(pc), pc);
+}
 void mbarrier_expect(u32 bar, int64_t bytes, Site s) {
+  require_architecture(90, "mbarrier.expect_tx", s);
   const u32 pc = site_pc(s);
   MBarrier *b = find_barrier(bar, "expect", pc);
   use_barrier(b, current, false, pc);
-  b->tx += bytes, b->expect_pc = pc;
+  expect_bytes(b, bytes, pc);
   try_complete(b);
 }
 struct Arrival {
@@ -159,8 +183,10 @@ static void arrive(u32 bar, const Arrival &arrival, Site s) {
   use_barrier(b, t, remote, pc);
   if (remote)
     note_remote(owner, t->slot, t->c.g.at[t->slot], pc);
-  if (expect)
-    b->tx += expect, b->expect_pc = pc;
+  if (expect) {
+    require_architecture(90, "mbarrier.expect_tx", s);
+    expect_bytes(b, expect, pc);
+  }
   if (b->pending < int(count)) {
     report("mbarrier",
            format("more arrivals than the %d of %s's phase %lld (bytes pending: %lld) at ",
@@ -263,6 +289,13 @@ void run_queue(Thread::Copies &c, u32 limit) {
 void start_copy(const char *what, u32 dst, const void *src, int bytes, int valid, u32 pc) {
   Thread *t = current;
   const Address to = shared_to_generic(dst), from = Address(src);
+  if (valid && !global_address(from)) {
+    report("out-of-bounds",
+           format("%s from %s, which is no global memory: ", what, describe(from).c_str()) +
+               where(pc),
+           pc);
+    abandon();
+  }
   if (to % Address(bytes) || (valid && from % Address(bytes)))
     report("misaligned",
            format("%s of %d bytes from %s to %s: ", what, bytes, describe(from).c_str(),

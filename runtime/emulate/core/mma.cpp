@@ -261,7 +261,8 @@ void wgmma_pin(const void *registers, size_t bytes, Site s) {
   check_flights(registers, bytes, site_pc(s), "use");
 }
 void wgmma(const WgmmaShape &shape, void *d, u64 desc_a, const u32 *a, u64 desc_b, bool accumulate,
-           Site s) {
+           const Room &room, Site s) {
+  require_hopper("wgmma", s);
   Thread *t = current;
   Warpgroup &w = group_of(t);
   const u32 pc = site_pc(s);
@@ -298,6 +299,7 @@ void wgmma(const WgmmaShape &shape, void *d, u64 desc_a, const u32 *a, u64 desc_
            pc);
   }
   const size_t sum_bytes = size_t(shape.n) / 2 * (shape.c == Element::f16 ? 2 : 4);
+  check_rooms(room, sum_bytes, a ? 16 : 0, 0, s);
   take_off(t, d, sum_bytes, pc, "accumulators");
   if (accumulate)
     check_written(d, sum_bytes, pc);

@@ -61,14 +61,18 @@ void mark_written(const void *p, size_t bytes) {
     for (Address b = at; b < at + bytes; ++b)
       *written_at(b) |= u8(1 << b % 4);
 }
-void pass_parameters(size_t bytes) {
+void leave_kernel() { current->in_kernel = false; }
+void enter_kernel(size_t bytes) {
+  current->in_kernel = true;
+  if (!bytes)
+    return;
   // They lie below what the caller's stack pointer was at this call; a few bytes more for
   // alignment.
   const Address caller = Address(__builtin_frame_address(0)) + 16;
   mark_written(reinterpret_cast<const void *>((caller - bytes - 64) & ~Address(3)), bytes + 64);
 }
 static bool in_registers(const void *p) { // of any thread
-  return settings.checks && Address(p) - kStackBase < kStackBytes * kStacks;
+  return settings.checks && is_fiber_stack(Address(p));
 }
 bool all_written(const void *p, size_t bytes) {
   if (!emu_sees_registers || !in_registers(p))
@@ -114,6 +118,20 @@ void read_registers(const void *p, size_t bytes, u32 pc) {
   check_written(p, bytes, pc);
 }
 
+// ---- arrays that are too short for what an instruction takes of them
+void no_room(size_t room, size_t bytes, Site s) {
+  const u32 pc = site_pc(s);
+  report("out-of-bounds",
+         format("%zu bytes of an array that has %zu from there on, by %s: ", bytes, room,
+                describe(current).c_str()) +
+             where(pc),
+         pc);
+  abandon(); // what lies behind is another variable
+}
+void check_rooms(const Room &room, size_t c, size_t a, size_t b, Site s) {
+  check_room(room.c, c, s), check_room(room.a, a, s), check_room(room.b, b, s);
+}
+
 // ---- setmaxnreg: what the launch gave the block is passed on between its warps
 // What the launch gave every lane: 65536 registers shared out, in steps of 8.
 static int given_registers(const Block &b) {
@@ -151,6 +169,7 @@ struct Registers {
   bool up;
 };
 void set_max_registers(int count, bool up, Site s) {
+  require_architecture(90, "setmaxnreg", s);
   Registers r{count, up};
   Thread *t = current;
   Block &b = *t->block;

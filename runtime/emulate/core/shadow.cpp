@@ -10,7 +10,7 @@ namespace emu {
 Epoch Thread::now() const { return epoch(block->realm->id, slot, c.g.at[slot]); }
 Actor thread_actor(Thread *t) { return {t->now(), &t->c.g, &t->c.v, &t->c.u}; }
 
-static bool is_shared(Address a) { return a >= kSharedBase; }
+static bool is_shared(Address a) { return a - kSharedBase < kWindows * kWindowBytes; }
 bool knows_earlier(const Clock &c) {
   const u32 slot = earlier_slot();
   if (c.get(slot))
@@ -136,6 +136,8 @@ static Allocation *find_allocation(Address a) {
 }
 
 std::string describe(Address at) {
+  if (!device_address(at))
+    return is_fiber_stack(at) ? "a variable of a thread" : "memory of the host";
   if (is_shared(at)) {
     const u32 block = arena_of(at);
     const bool runs = running && block < running->blocks.size();

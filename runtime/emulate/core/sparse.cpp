@@ -56,9 +56,11 @@ template <class T> void run(Meeting &m, const Kept &places) {
 } // namespace
 
 void mma_sparse(const Product &p, int selector, void *c, const void *a, const void *b, u32 metadata,
-                Site s) {
+                const Room &room, Site s) {
   const u32 pc = site_pc(s);
+  require_architecture(bits_of(p.a) == 8 && p.c == Element::f32 ? 89 : 80, "mma.sp", s);
   const auto bytes = [](int elements, Element e) { return size_t(elements / 32 * bits_of(e) / 8); };
+  check_rooms(room, bytes(16 * 8, p.c), bytes(16 * p.k / 2, p.a), bytes(8 * p.k, p.b), s);
   check_written(a, bytes(16 * p.k / 2, p.a), pc);
   check_written(b, bytes(8 * p.k, p.b), pc);
   check_written(c, bytes(16 * 8, p.c), pc);

@@ -49,7 +49,7 @@ static void warp_arrives(Block &k, int warp) {
   const int threads = g.threads ? g.threads : k.live;
   if (b.arrived == 0) {
     b.expected = threads, b.first = g.site, b.whole = g.threads == 0;
-  } else if (g.threads && b.expected != threads) {
+  } else if (b.expected != threads) {
     report("barrier-count",
            format("barrier %d expects %d threads at ", g.id, b.expected) + at(b.first) +
                format(" but %d at ", threads) + where(pc),
@@ -168,9 +168,17 @@ static void finish_cluster(ClusterBarrier &b) {
     wake(t);
   b.waiting.clear();
 }
+static void misuse(const char *what, Site s) {
+  report("barrier", describe(current) + what + at(s), site_pc(s));
+  abandon();
+}
 void cluster_arrive(Site s) {
+  require_architecture(90, "cluster barrier", s);
   Thread *t = current;
   ClusterBarrier &b = cluster_barrier(t->block);
+  if (t->cluster_arrived)
+    misuse(" arrives twice at the cluster's barrier without a wait: ", s);
+  t->cluster_arrived = true;
   b.now.join(t->c);
   t->tick();
   t->cluster_ticket = b.generation;
@@ -183,6 +191,9 @@ void cluster_wait(Site s) {
   Thread *t = current;
   ClusterBarrier &b = cluster_barrier(t->block);
   const u32 pc = site_pc(s);
+  if (!t->cluster_arrived)
+    misuse(" waits at the cluster's barrier without an arrival: ", s);
+  t->cluster_arrived = false;
   while (b.generation == t->cluster_ticket) {
     b.waiting.push_back(t);
     park(pc, "cluster barrier (%d of %d threads there)", b.arrived, cluster_live(t->block));
@@ -448,10 +459,10 @@ void thread_exit(Thread *t) {
                  format(" waits for lane %d, which has ended", t->lane),
              site_pc(m->site));
   BlockBarrier &bar = b.barriers[0];
-  if (w.gather.mask && w.gather.mask == live_lanes(b, t->warp))
-    warp_arrives(b, t->warp);
   if (bar.whole && bar.arrived)
     bar.expected = b.live;
+  if (w.gather.mask && w.gather.mask == live_lanes(b, t->warp))
+    warp_arrives(b, t->warp);
   if (bar.whole && bar.arrived && bar.arrived >= b.live)
     release_barrier(bar);
   ClusterBarrier &cb = cluster_barrier(&b);

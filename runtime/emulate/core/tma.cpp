@@ -191,6 +191,7 @@ static std::vector<Target> targets_of(u32 dst, u32 bar, int blocks, u32 pc) {
   return targets;
 }
 void tma_load(u32 dst, const void *map, u32 bar, const Box &box, Site s) {
+  require_architecture(90, "TMA", s);
   Thread *t = current;
   const u32 pc = site_pc(s);
   const TensorMap m = open_map(map, box, pc);
@@ -288,6 +289,7 @@ static void reduce_elements(Reduction how, int type, void *to, const void *more,
 }
 
 void tma_store(const void *map, u32 src, const Box &box, Reduction how, Site s) {
+  require_architecture(90, "TMA", s);
   Thread *t = current;
   const u32 pc = site_pc(s);
   const TensorMap m = open_map(map, box, pc);
@@ -339,7 +341,17 @@ void tma_store(const void *map, u32 src, const Box &box, Reduction how, Site s) 
       pc);
 }
 
-static void check_bulk(u32 shared, const void *global, u32 bytes, u32 pc) {
+static void check_bulk(u32 shared, const void *global, u32 bytes, Site s) {
+  require_architecture(90, "bulk copy", s);
+  const u32 pc = site_pc(s);
+  if (!global_address(Address(global))) {
+    report("out-of-bounds",
+           format("bulk copy from or to %s, which is no global memory: ",
+                  describe(Address(global)).c_str()) +
+               where(pc),
+           pc);
+    abandon();
+  }
   if (shared % 16 || Address(global) % 16 || bytes % 16)
     report("misaligned", format("bulk copy of %u bytes needs multiples of 16: ", bytes) + where(pc),
            pc);
@@ -347,7 +359,7 @@ static void check_bulk(u32 shared, const void *global, u32 bytes, u32 pc) {
 void bulk_load(u32 dst, const void *src, u32 bytes, u32 bar, Site s) {
   Thread *t = current;
   const u32 pc = site_pc(s);
-  check_bulk(dst, src, bytes, pc);
+  check_bulk(dst, src, bytes, s);
   MBarrier *mb = find_barrier(bar, "bulk load", pc);
   use_barrier(mb, t, true, pc);
   auto start = std::make_shared<Clocks>(t->c);
@@ -366,7 +378,7 @@ void bulk_load(u32 dst, const void *src, u32 bytes, u32 bar, Site s) {
 void bulk_store(void *dst, u32 src, u32 bytes, Site s) {
   Thread *t = current;
   const u32 pc = site_pc(s);
-  check_bulk(src, dst, bytes, pc);
+  check_bulk(src, dst, bytes, s);
   open_bulk(t);
   auto start = std::make_shared<Clocks>(t->c);
   const Address from = shared_to_generic(src), to = Address(dst);

@@ -70,6 +70,7 @@ void ldmatrix(u32 *out, int count, bool trans, u32 at, Site s) {
   meet_warp("ldmatrix", whole_warp(), s, &x, run_tiles);
 }
 void stmatrix(const u32 *in, int count, bool trans, u32 at, Site s) {
+  require_architecture(90, "stmatrix", s);
   Tiles x{nullptr, in, count, trans, true, shared_to_generic(at), site_pc(s)};
   read_registers(in, size_t(count) * 4, x.pc);
   meet_warp("stmatrix", whole_warp(), s, &x, run_tiles);
@@ -221,7 +222,20 @@ template <class T> void run_mma(Meeting &meeting) {
   }
 }
 } // namespace
-void mma(const Product &product, void *c, const void *a, const void *b, Site s) {
+/// The first architecture that has it.
+static int architecture_of(const Product &p) {
+  if (bits_of(p.a) == 8 && p.c == Element::f32)
+    return 89;
+  if (p.a == Element::f16)
+    return p.k == 8 ? 75 : 80;
+  const bool whole = p.c == Element::s32;
+  return whole && p.m == 8 ? 75 : 80;
+}
+void mma(const Product &product, void *c, const void *a, const void *b, const Room &room, Site s) {
+  require_architecture(architecture_of(product), "such mma.sync", s);
+  check_rooms(room, fragment_bytes(product.m, product.n, product.c),
+              fragment_bytes(product.m, product.k, product.a),
+              fragment_bytes(product.k, product.n, product.b), s);
   Mma x{&product, c, a, b};
   const u32 pc = site_pc(s);
   touch_registers(c, fragment_bytes(product.m, product.n, product.c), pc, "write");

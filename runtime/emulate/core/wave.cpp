@@ -129,10 +129,13 @@ void require_device(bool has, const char *what, u32 pc) {
 }
 } // namespace
 
-void wave_multiply(const WaveProduct &p, void *c, const void *a, const void *b, Site s) {
+void wave_multiply(const WaveProduct &p, void *c, const void *a, const void *b, const Room &room,
+                   Site s) {
   const u32 pc = site_pc(s);
   require_device(settings.gfx >= p.from && settings.gfx <= p.to, "such matrix instruction", pc);
   const auto bytes = [](int count, Element e) { return size_t(count * bits_of(e) / 8); };
+  check_rooms(room, bytes(p.m * p.n / settings.lanes * sum_stride(p), p.c),
+              bytes(operand_count(p.m, p.k), p.a), bytes(operand_count(p.n, p.k), p.b), s);
   check_written(a, bytes(operand_count(p.m, p.k), p.a), pc);
   check_written(b, bytes(operand_count(p.n, p.k), p.b), pc);
   const int sums = p.m * p.n / settings.lanes;

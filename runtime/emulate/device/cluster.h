@@ -24,6 +24,7 @@ template <class T> TLC_DEVICE T *map_cluster(T *p, int rank TLC_AT) {
 }
 template <int Bytes> TLC_DEVICE void st_cluster(void *p, int rank, const void *from TLC_AT) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "st_cluster stores 4, 8 or 16 bytes");
+  ::emu::check_room(EMU_ROOM(from), Bytes TLC_HERE);
   ::emu::store_shared(::emu::map_shared(shared_address(p), uint32_t(rank)), from, Bytes TLC_HERE);
 }
 template <class T> TLC_DEVICE void put_cluster(T *p, int rank, T value TLC_AT) {
@@ -31,6 +32,7 @@ template <class T> TLC_DEVICE void put_cluster(T *p, int rank, T value TLC_AT) {
 }
 template <int Bytes> TLC_DEVICE void ld_cluster(void *to, const void *p, int rank TLC_AT) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "ld_cluster loads 4, 8 or 16 bytes");
+  ::emu::check_room(EMU_ROOM(to), Bytes TLC_HERE);
   ::emu::load_shared(to, ::emu::map_shared(shared_address(p), uint32_t(rank)), Bytes TLC_HERE);
 }
 

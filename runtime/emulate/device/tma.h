@@ -37,7 +37,7 @@ enum class tma_operation { min = 2, max, inc, dec, bit_and, bit_or, bit_xor };
   TLC_DEVICE void tma_store_##rank##d(const CUtensorMap *map, const void *from,                    \
                                       EMU_LIST parameters TLC_AT) {                                \
     const int at[] = {EMU_LIST names};                                                             \
-    ::emu::tma_store(map, shared_address(from), {rank, at}, ::emu::Reduction::none TLC_HERE);      \
+    ::emu::tma_store(map, own_address(from TLC_HERE), {rank, at}, ::emu::Reduction::none TLC_HERE);      \
   }                                                                                                \
   TLC_DEVICE void tma_store_##rank##d(const CUtensorMap *map, const void *from,                    \
                                       EMU_LIST parameters, cache_hint TLC_AT) {                    \
@@ -46,13 +46,13 @@ enum class tma_operation { min = 2, max, inc, dec, bit_and, bit_or, bit_xor };
   TLC_DEVICE void tma_reduce_add_##rank##d(const CUtensorMap *map, const void *from,               \
                                            EMU_LIST parameters TLC_AT) {                           \
     const int at[] = {EMU_LIST names};                                                             \
-    ::emu::tma_store(map, shared_address(from), {rank, at}, ::emu::Reduction::add TLC_HERE);       \
+    ::emu::tma_store(map, own_address(from TLC_HERE), {rank, at}, ::emu::Reduction::add TLC_HERE);       \
   }                                                                                                \
   template <tma_operation Operation>                                                               \
   TLC_DEVICE void tma_reduce_##rank##d(const CUtensorMap *map, const void *from,                   \
                                        EMU_LIST parameters TLC_AT) {                               \
     const int at[] = {EMU_LIST names};                                                             \
-    ::emu::tma_store(map, shared_address(from), {rank, at},                                        \
+    ::emu::tma_store(map, own_address(from TLC_HERE), {rank, at},                                        \
                      static_cast<::emu::Reduction>(Operation) TLC_HERE);                           \
   }
 #define EMU_PIXELS(rank, parameters, names, moves, offsets)                                        \
@@ -100,7 +100,7 @@ TLC_DEVICE void bulk_load(void *to, const void *from, int bytes, uint64_t *barri
   ::emu::bulk_load(shared_address(to), from, uint32_t(bytes), shared_address(barrier) TLC_HERE);
 }
 TLC_DEVICE void bulk_store(void *to, const void *from, int bytes TLC_AT) {
-  ::emu::bulk_store(to, shared_address(from), uint32_t(bytes) TLC_HERE);
+  ::emu::bulk_store(to, own_address(from TLC_HERE), uint32_t(bytes) TLC_HERE);
 }
 
 } // namespace tlc

@@ -177,8 +177,12 @@ enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
   cudaErrorInvalidDevice = 101,
-  cudaErrorLaunchFailure = 719
+  cudaErrorLaunchFailure = 719,
+  cudaErrorCooperativeLaunchTooLarge = 720,
+  cudaErrorNotSupported = 801,
+  cudaErrorInvalidClusterSize = 912
 };
 using cudaStream_t = struct emu_stream *;
 using cudaEvent_t = struct emu_event *;
@@ -258,10 +262,16 @@ inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaDeviceSynchron
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 const char *cudaGetErrorString(cudaError_t);
-template <class F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int bytes) {
+namespace emu {
+void allow(const void *kernel, cudaFuncAttribute what, int value); // of its launches
+cudaError_t launch_error(const Launch &l);                         // why a GPU would not take it
+} // namespace emu
+template <class F> cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute what, int value) {
   int most = 0;
   cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
-  return bytes <= most ? cudaSuccess : cudaErrorInvalidValue;
+  if (what == cudaFuncAttributeMaxDynamicSharedMemorySize && value > most)
+    return cudaErrorInvalidValue;
+  return emu::allow(reinterpret_cast<const void *>(kernel), what, value), cudaSuccess;
 }
 template <class F> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, F *) {
   *a = {0, 1024};

@@ -59,6 +59,9 @@ bool elect(uint64_t mask, Site s);
 void set_max_registers(int count, bool up, Site s);
 
 // ---- mbarriers ----
+// Addresses are of this block's shared memory, but where an arrival may be at another block's
+// barrier.
+uint32_t own_shared(const void *p, Site s);
 void mbarrier_init(uint32_t bar, uint32_t count, Site s);
 void mbarrier_arrive(uint32_t bar, uint32_t count, int64_t expect, Site s);
 void mbarrier_expect(uint32_t bar, int64_t bytes, Site s);
@@ -92,6 +95,19 @@ void bulk_commit();
 void bulk_wait(int pending, bool read_only);
 
 // ---- matrices ----
+/// How many bytes an array of registers has from a pointer on, all bits set where the compiler does
+/// not see it.
+#define EMU_ROOM(pointer) __builtin_dynamic_object_size(pointer, 0)
+struct Room {
+  size_t c = ~size_t(0), a = ~size_t(0), b = ~size_t(0);
+};
+#define EMU_ROOMS(c, a, b)                                                                         \
+  ::emu::Room { EMU_ROOM(c), EMU_ROOM(a), EMU_ROOM(b) }
+[[noreturn]] void no_room(size_t room, size_t bytes, Site s);
+__attribute__((always_inline)) inline void check_room(size_t room, size_t bytes, Site s) {
+  if (room < bytes)
+    no_room(room, bytes, s);
+}
 void ldmatrix(uint32_t *out, int count, bool trans, uint32_t at, Site s);
 void stmatrix(const uint32_t *in, int count, bool trans, uint32_t at, Site s);
 enum class Element {
@@ -115,10 +131,10 @@ struct Product {
   int m, n, k;
   Element a, b, c;
 };
-void mma(const Product &product, void *c, const void *a, const void *b, Site s);
+void mma(const Product &product, void *c, const void *a, const void *b, const Room &room, Site s);
 /// The same where A keeps two of four neighbours along k (mma.sp): cuda/sparse.cuh.
 void mma_sparse(const Product &product, int selector, void *c, const void *a, const void *b,
-                uint32_t metadata, Site s);
+                uint32_t metadata, const Room &room, Site s);
 void wgmma_fence(Site s);
 void wgmma_commit(Site s);
 void wgmma_wait(int pending, Site s);
@@ -133,7 +149,7 @@ struct WgmmaShape {
   uint32_t metadata = 0; // of this lane
 };
 void wgmma(const WgmmaShape &shape, void *d, uint64_t desc_a, const uint32_t *a, uint64_t desc_b,
-           bool accumulate, Site s);
+           bool accumulate, const Room &room, Site s);
 
 // ---- waves of AMD's devices ----
 /// c += a b of one wave. Where a lane's elements lie follows from the device; from and to: the
@@ -143,7 +159,8 @@ struct WaveProduct {
   Element a, b, c;
   uint32_t from, to;
 };
-void wave_multiply(const WaveProduct &product, void *c, const void *a, const void *b, Site s);
+void wave_multiply(const WaveProduct &product, void *c, const void *a, const void *b,
+                   const Room &room, Site s);
 /// A move between lanes by data parallel primitives: as v_mov_b32_dpp. Lanes without a source keep
 /// `old`.
 uint32_t wave_move(uint32_t old, uint32_t word, int control, int rows, int banks, Site s);
@@ -178,16 +195,20 @@ void atomic_end(const void *p, size_t bytes, bool write, bool load, Order o, Sco
 void fence(Scope sc);
 void access_half(const void *p, int half, bool write, Site s); // of a byte, the lower one first
 void mark_written(const void *p, size_t bytes); // a variable that unwatched code has set
-/// The caller passes so many bytes of its kernel's parameters in memory, just below its frame.
-void pass_parameters(size_t bytes);
+/// From here on the thread is the kernel's. Of its parameters the caller passes so many bytes in
+/// memory, just below its frame.
+void enter_kernel(size_t bytes);
+void leave_kernel();
 template <class... P>
 constexpr size_t bytes_in_memory() { // x86-64: structures of more than 16 bytes
   return (size_t(0) + ... + (sizeof(P) > 16 ? (sizeof(P) + alignof(P) + 7) / 8 * 8 : 0));
 }
-template <class... P, class... A> void call_kernel(void (*kernel)(P...), const A &...arguments) {
-  if constexpr (bytes_in_memory<P...>() > 0)
-    pass_parameters(bytes_in_memory<P...>());
+template <class... P, class... A>
+__attribute__((no_sanitize("thread"))) void call_kernel(void (*kernel)(P...),
+                                                        const A &...arguments) {
+  enter_kernel(bytes_in_memory<P...>());
   kernel(arguments...);
+  leave_kernel();
 }
 void nanosleep();
 void poll(Site s); // lets other threads go on
