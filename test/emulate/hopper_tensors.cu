@@ -235,6 +235,59 @@ template <class T, CUtensorMapDataType Type> bool bitwise() {
 constexpr auto minimum = tlc::tma_operation::min, disjunction = tlc::tma_operation::bit_or, increment = tlc::tma_operation::inc,
                decrement = tlc::tma_operation::dec;
 
+// ---- elements of 4 bits, which later devices have: coordinates count them, two are a byte
+
+enum Nibbles { nibblesClean, nibblesBetween, nibblesTooMany };
+
+template <int Fault>
+__global__ void __launch_bounds__(32) move_nibbles(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to) {
+  TLC_DYNAMIC_SHARED(unsigned char, arena, 128);
+  TLC_SHARED_TILE(uint8_t, tile, 128, arena); // 4 rows of 64 elements
+  TLC_SHARED_TILE(uint64_t, full, 1, arena + 128);
+  if (threadIdx.x == 0) {
+    tlc::mbarrier_init(full, 1);
+    tlc::fence_mbarrier_init();
+    tlc::mbarrier_arrive_expect_tx(full, Fault == nibblesTooMany ? 256 : 128); // mark: expect
+    tlc::tma_load_2d(tile, &from, full, Fault == nibblesBetween ? 48 : 32, 3); // mark: load
+    tlc::mbarrier_wait(full, 0); // mark: wait
+    tlc::tma_store_2d(&to, tile, 0, 0);
+    tlc::tma_store_commit();
+    tlc::tma_store_wait<0>();
+  }
+}
+template <int Fault> bool nibblesMoved() {
+  constexpr int columns = 70, rows = 6, pitch = 48; // bytes; the box reaches past both ends
+  std::vector<uint8_t> x(rows * pitch), y(4 * 32, 0xff);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = uint8_t(i * 37 + 1);
+  const uint8_t *from = upload(x);
+  uint8_t *to = upload(y);
+  CUtensorMap fromMap = {}, toMap = {};
+  const uint64_t size[] = {columns, rows}, strides[] = {pitch}, all[] = {64, 4}, dense[] = {32}, odd[] = {columns - 1, rows};
+  const uint32_t box[] = {64, 4}, half[] = {48, 4};
+  const auto type = CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B;
+  if (tlc::tensor_map(&fromMap, type, 2, const_cast<uint8_t *>(from), odd, strides, box, 0, 0) == TLC_OK ||
+      tlc::tensor_map(&fromMap, type, 2, const_cast<uint8_t *>(from), size, strides, half, 0, 0) == TLC_OK)
+    return false;
+  if (tlc::tensor_map(&fromMap, type, 2, const_cast<uint8_t *>(from), size, strides, box, 0, 0) != TLC_OK ||
+      tlc::tensor_map(&toMap, type, 2, to, all, dense, box, 0, 0) != TLC_OK ||
+      !start(move_nibbles<Fault>, {1, 32, 136}, fromMap, toMap))
+    return false;
+  const auto result = download(to, y.size());
+  for (size_t i = 0; i < y.size(); ++i) {
+    const size_t row = 3 + i / 32, byte = 16 + i % 32;
+    if (result[i] != (row < rows && byte < columns / 2 ? x[row * pitch + byte] : 0))
+      return false;
+  }
+  return true;
+}
+bool nibblesUnknown() {
+  CUtensorMap map = {};
+  const uint64_t size[] = {64, 4}, strides[] = {32};
+  const uint32_t box[] = {64, 4};
+  return tlc::tensor_map(&map, CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B, 2, reserve<uint8_t>(128), size, strides, box, 0, 0) == TLC_ERR_NATIVE;
+}
+
 } // namespace
 
 void addHopperTensors(std::vector<Case> &cases) {
@@ -266,6 +319,10 @@ void addHopperTensors(std::vector<Case> &cases) {
       {"reductions: inc", reduced<uint32_t, increment, CU_TENSOR_MAP_DATA_TYPE_UINT32>, "", ""},
       {"reductions: dec", reduced<uint32_t, decrement, CU_TENSOR_MAP_DATA_TYPE_UINT32>, "", ""},
       {"reductions: not fenced", reduced<int32_t, minimum, CU_TENSOR_MAP_DATA_TYPE_INT32, reduceNotFenced>, "proxy", "part"},
+      {"4-bit elements", nibblesMoved<nibblesClean>, "", "", "100"},
+      {"4-bit elements: no such device", nibblesUnknown, "", ""},
+      {"4-bit elements: not at a multiple of 16 bytes", nibblesMoved<nibblesBetween>, "tensor-map", "load", "100"},
+      {"4-bit elements: counted as bytes", nibblesMoved<nibblesTooMany>, "deadlock,mbarrier", "expect,wait", "100"},
       {"reductions: into nothing", reduced<int32_t, minimum, CU_TENSOR_MAP_DATA_TYPE_INT32, reduceUnset>, "uninitialised", "reduce"},
       {"reductions: beside a plain store", reduced<int32_t, minimum, CU_TENSOR_MAP_DATA_TYPE_INT32, reduceBesideStores>, "race", "store,reduce"},
       {"reductions: min of float32", reduced<float, minimum, CU_TENSOR_MAP_DATA_TYPE_FLOAT32>, "tensor-map", "reduce"},

@@ -232,11 +232,14 @@ struct Tensor {
   CUtensorMapSwizzle swizzle;
   CUtensorMapFloatOOBfill fill;
 };
-constexpr int kElementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+constexpr int kElementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4, /*a pair of 4 bits*/ 1};
 /// What both kinds of map share; why not, or null.
 const char *fill_in(TensorMap &m, const Tensor &t) {
   if (u32(t.type) >= std::size(kElementBytes))
     return "elements of this type are not emulated";
+  m.packed = t.type == CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B;
+  if (m.packed && (settings.architecture < 100 || t.dims[0] % 2))
+    return "rows of 4-bit elements are whole bytes, and no device before sm_100 has them";
   const u32 slice = t.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE  ? 0
                     : t.interleave == CU_TENSOR_MAP_INTERLEAVE_16B ? 16
                                                                    : 32;
@@ -250,7 +253,7 @@ const char *fill_in(TensorMap &m, const Tensor &t) {
   for (u32 i = 0; i < t.rank; ++i) {
     if (t.dims[i] < 1 || t.dims[i] > 1ull << 32)
       return "dimension outside 1..2^32";
-    m.dims[i] = u32(std::min<u64>(t.dims[i], 0xffffffff));
+    m.dims[i] = u32(std::min<u64>(i == 0 ? t.dims[i] >> m.packed : t.dims[i], 0xffffffff));
     if (i && (t.strides[i - 1] % multiple || t.strides[i - 1] >= 1ull << 40))
       return "stride not a multiple of 16 bytes, or of a slice, below 2^40";
     if (i)
@@ -262,9 +265,12 @@ const char *fill_in(TensorMap &m, const Tensor &t) {
   return nullptr;
 }
 const char *fill_in_box(TensorMap &m, u32 i, u32 size, u32 most) {
-  m.box[i] = u16(size);
   if (size < 1 || size > most)
     return "box outside its limits";
+  if (i == 0 && m.packed && size % 2)
+    return "inner box not a multiple of 16 bytes";
+  size >>= i == 0 ? m.packed : 0;
+  m.box[i] = u16(size);
   const u32 bytes = size * u32(kElementBytes[m.type]); // also where the dimension counts slices
   if (i == 0 && bytes % 16)
     return "inner box not a multiple of 16 bytes";

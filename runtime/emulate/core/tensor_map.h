@@ -10,7 +10,8 @@ struct TensorMap {
   uint16_t box[5];     // im2col: channels, pixels
   uint8_t rank, type /* CUtensorMapDataType */,
       element_bytes /* 16, 32: of a slice of channels, which is what interleaved maps count */,
-      swizzle /* 0 none, 1 32, 2 64, 3 128 bytes */, nan_fill, im2col;
+      swizzle /* 0 none, 1 32, 2 64, 3 128 bytes */, nan_fill, im2col,
+      packed /* elements of 4 bits: columns are counted in pairs, which are bytes */;
   int16_t lower[3], upper[3]; // im2col: corners of the base pixels' box, of w, h, d
   uint8_t step[5];            // between elements that are copied; im2col: between base pixels
 };

@@ -24,7 +24,7 @@ static TensorMap open_map(const void *p, const Box &box, u32 pc) {
            pc);
     abandon();
   }
-  if (int64_t(box.at[0]) * m.element_bytes % 16) {
+  if (m.packed ? box.at[0] % 32 : int64_t(box.at[0]) * m.element_bytes % 16) {
     report("tensor-map",
            format("a box from column %d on, which does not begin at a multiple of 16 bytes: ",
                   box.at[0]) +
@@ -48,8 +48,9 @@ constexpr size_t kLineBytes = 256 * 32;
 /// Where a copy begins; kept until it is done.
 struct Origin {
   std::array<int, 5> at{}, offset{};
-  explicit Origin(const Box &box) {
+  Origin(const TensorMap &m, const Box &box) {
     std::copy(box.at, box.at + box.rank, at.begin());
+    at[0] >>= m.packed;
     if (box.offsets)
       std::copy(box.offsets, box.offsets + box.rank - 2, offset.begin());
   }
@@ -196,7 +197,7 @@ void tma_load(u32 dst, const void *map, u32 bar, const Box &box, Site s) {
   const u32 pc = site_pc(s);
   const TensorMap m = open_map(map, box, pc);
   check_tile(m, dst, "TMA load", pc);
-  const Origin origin(box);
+  const Origin origin(m, box);
   auto start = std::make_shared<Clocks>(t->c);
   t->tick();
   for (const Target &target : targets_of(dst, bar, box.blocks, pc)) {
@@ -306,7 +307,7 @@ void tma_store(const void *map, u32 src, const Box &box, Reduction how, Site s) 
              format("%s from %d on in dimension %d, before the tensor: ", what, box.at[d], d) +
                  where(pc),
              pc);
-  const Origin origin(box);
+  const Origin origin(m, box);
   open_bulk(t);
   auto start = std::make_shared<Clocks>(t->c);
   const Address from = shared_to_generic(src);
