@@ -157,6 +157,80 @@ template <int Fault> bool peersRight() {
   return result == std::vector<float>(64, 2.0f);
 }
 
+// ---- named barriers of pairs of warps
+
+enum Pairs { pairsClean, pairsInTurn, oneNumber };
+
+template <int Fault> __global__ void __launch_bounds__(128) pairs(const float *X, float *Y) {
+  TLC_DYNAMIC_SHARED(unsigned char, arena, 128);
+  TLC_SHARED_TILE(float, row, 128, arena);
+  const int tid = int(threadIdx.x), pair = tid / 64;
+  const int number = Fault == pairsClean ? 1 + pair : 1;
+  row[tid] = X[tid];
+  for (int turn = 0; turn < (Fault == pairsInTurn ? 2 : 1); ++turn) {
+    if (Fault != pairsInTurn || turn == pair)
+      tlc::named_barrier_sync(number, 64); // mark: pair
+    if (Fault == pairsInTurn)
+      __syncthreads();
+  }
+  Y[tid] = row[tid ^ 32];
+}
+template <int Fault> bool pairsRight() {
+  std::vector<float> x(128);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = number(i);
+  float *y = reserve<float>(128);
+  if (!start(pairs<Fault>, {1, 128, 512}, upload(x), y))
+    return false;
+  const auto result = download(y, 128);
+  for (size_t i = 0; i < 128; ++i)
+    if (result[i] != x[i ^ 32])
+      return false;
+  return true;
+}
+
+// ---- boxes that several blocks store, or that one loads while another stores it
+
+enum Boxes { boxesClean, boxesTwice, boxesLoaded };
+
+template <int Fault>
+__global__ void __launch_bounds__(32) boxes(const __grid_constant__ CUtensorMap X_map, const __grid_constant__ CUtensorMap Y_map) {
+  TLC_DYNAMIC_SHARED(unsigned char, arena, 128);
+  TLC_SHARED_TILE(float, tile, 32, arena);
+  TLC_SHARED_TILE(uint64_t, full, 1, arena + 128);
+  if (threadIdx.x == 0) {
+    tlc::mbarrier_init(full, 1);
+    tlc::fence_mbarrier_init();
+    tlc::mbarrier_arrive_expect_tx(full, 128);
+    const bool other = Fault == boxesLoaded && blockIdx.x == 1;
+    tlc::tma_load_1d(tile, other ? &Y_map : &X_map, full, 0); // mark: load
+    tlc::mbarrier_wait(full, 0);
+    tlc::tma_store_1d(&Y_map, tile, Fault == boxesTwice ? 0 : int(blockIdx.x) * 32); // mark: store
+    tlc::tma_store_commit();
+    tlc::tma_store_wait<0>();
+  }
+}
+template <int Fault> bool boxesRight() {
+  const auto map = [](const float *base) {
+    CUtensorMap map = {};
+    const uint64_t size = 64;
+    const uint32_t width = 32;
+    (void)tlc::tensor_map(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, const_cast<float *>(base), &size, &size, &width, 0, 0);
+    return map;
+  };
+  std::vector<float> x(64);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = number(i);
+  const float *y = upload(std::vector<float>(64));
+  if (!start(boxes<Fault>, {2, 32, 136}, map(upload(x)), map(y)))
+    return false;
+  const auto result = download(y, 64);
+  for (size_t i = 0; i < 64; ++i)
+    if (result[i] != x[i % 32])
+      return false;
+  return true;
+}
+
 // ---- counts
 
 enum Counts { countsClean, noArrivals, tooManyBytes, initByAll, namedZero };
@@ -216,6 +290,12 @@ void addMisuse(std::vector<Case> &cases) {
       {"peers: two arrivals", peersRight<arriveTwice>, "barrier", "arrive"},
       {"peers: two waits", peersRight<waitTwice>, "barrier", "wait"},
       {"peers: no arrival", peersRight<noArrival>, "barrier", "wait"},
+      {"pairs of warps", pairsRight<pairsClean>, "", ""},
+      {"pairs of warps: one barrier, in turn", pairsRight<pairsInTurn>, "", ""},
+      {"pairs of warps: one barrier at the same time", pairsRight<oneNumber>, "barrier-count", "pair"},
+      {"boxes of blocks", boxesRight<boxesClean>, "", ""},
+      {"boxes of blocks: stored twice", boxesRight<boxesTwice>, "race", "store"},
+      {"boxes of blocks: loaded and stored", boxesRight<boxesLoaded>, "race", "load,store"},
       {"counts", countsRight<countsClean>, "", ""},
       {"counts: no arrivals", countsRight<noArrivals>, "mbarrier", "init"},
       {"counts: too many bytes", countsRight<tooManyBytes>, "mbarrier", "expect"},

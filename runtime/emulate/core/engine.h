@@ -275,6 +275,10 @@ struct BlockBarrier {
   std::vector<Thread *> waiting;
   std::vector<int> warps; // that have arrived
   Site first;
+  struct { // the round before: one of its threads as it arrived
+    u32 slot = 0, time = 0;
+    Site site;
+  } last;
 };
 
 struct MBarrier {

@@ -28,6 +28,18 @@ static void release_barrier(BlockBarrier &b) {
   b.arrived = b.expected = 0;
   b.result = b.votes, b.votes = 0;
 }
+/// A warp that comes to a barrier must know that its last round is over; else it might have been
+/// taken for one that was waited for then.
+static void check_round(const BlockBarrier &b, const std::vector<Thread *> &lanes, int id, u32 pc) {
+  if (std::any_of(lanes.begin(), lanes.end(),
+                  [&](const Thread *t) { return t->c.g.get(b.last.slot) >= b.last.time; }))
+    return;
+  report("barrier-count",
+         format("%s comes to barrier %d at ", describe(lanes[0]).c_str(), id) + where(pc) +
+             " and does not know whether the round that others began at " + at(b.last.site) +
+             " is over",
+         pc, site_pc(b.last.site));
+}
 /// What a barrier learns of a thread that comes to it.
 static void join_arrival(Clocks &c, Thread *t, bool only) {
   u32 &time = t->c.g.at[t->slot];
@@ -47,6 +59,7 @@ static void warp_arrives(Block &k, int warp) {
   const u32 pc = site_pc(g.site);
   BlockBarrier &b = k.barriers[g.id];
   const int threads = g.threads ? g.threads : k.live;
+  check_round(b, g.lanes, g.id, pc);
   if (b.arrived == 0) {
     b.expected = threads, b.first = g.site, b.whole = g.threads == 0;
   } else if (b.expected != threads) {
@@ -62,6 +75,7 @@ static void warp_arrives(Block &k, int warp) {
                at(b.first) + ": " + where(pc),
            pc, site_pc(b.first));
   b.warps.push_back(warp);
+  const u32 slot = g.lanes[0]->slot, time = g.only ? 0 : g.lanes[0]->c.g.at[slot];
   for (Thread *t : g.lanes)
     join_arrival(b.c, t, g.only);
   b.arrived += g.threads ? settings.lanes : int(g.lanes.size());
@@ -70,9 +84,12 @@ static void warp_arrives(Block &k, int warp) {
       b.waiting.push_back(t);
     else if (t != current)
       wake(t);
+  const Site site = g.site;
   g.lanes.clear(), g.mask = 0;
-  if (b.arrived >= b.expected)
-    release_barrier(b);
+  if (b.arrived < b.expected)
+    return;
+  release_barrier(b);
+  b.last = {slot, time, site};
 }
 static void arrive_block(int id, int threads, Site s, bool wait, bool only = false) {
   Thread *t = current;

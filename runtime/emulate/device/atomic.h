@@ -1,5 +1,5 @@
-// The functions of cuda/atomic.cuh and hip/atomic.h: an order and a scope say what they order, fences are not
-// spelled out.
+// The functions of cuda/atomic.cuh and hip/atomic.h: an order and a scope say what they order,
+// fences are not spelled out.
 namespace tlc {
 
 enum class order { relaxed, consume, acquire, release, acq_rel, seq_cst };

@@ -1,6 +1,7 @@
 // The functions of gpu/copy.h. They are the same plain accesses, but an array that they are given
-// escapes to them: without that a compiler that has inlined everything watches what goes by way of the
-// pointer and not what goes by the array's name, and a register would seem to be read that nothing set.
+// escapes to them: without that a compiler that has inlined everything watches what goes by way of
+// the pointer and not what goes by the array's name, and a register would seem to be read that
+// nothing set.
 namespace tlc {
 
 template <int Bytes> struct unit;
@@ -15,8 +16,7 @@ template <class T> TLC_DEVICE T *escaped(T *p) {
   return p;
 }
 
-template <int Bytes>
-TLC_DEVICE void copy_or_zero(void *to, const void *from, bool valid TLC_AT) {
+template <int Bytes> TLC_DEVICE void copy_or_zero(void *to, const void *from, bool valid TLC_AT) {
   ::emu::check_room(EMU_ROOM(to), Bytes TLC_HERE);
   ::emu::check_room(EMU_ROOM(from), Bytes TLC_HERE);
   constexpr int width = Bytes > 16 ? 16 : Bytes;

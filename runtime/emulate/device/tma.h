@@ -37,7 +37,8 @@ enum class tma_operation { min = 2, max, inc, dec, bit_and, bit_or, bit_xor };
   TLC_DEVICE void tma_store_##rank##d(const CUtensorMap *map, const void *from,                    \
                                       EMU_LIST parameters TLC_AT) {                                \
     const int at[] = {EMU_LIST names};                                                             \
-    ::emu::tma_store(map, own_address(from TLC_HERE), {rank, at}, ::emu::Reduction::none TLC_HERE);      \
+    ::emu::tma_store(map, own_address(from TLC_HERE), {rank, at},                                  \
+                     ::emu::Reduction::none TLC_HERE);                                             \
   }                                                                                                \
   TLC_DEVICE void tma_store_##rank##d(const CUtensorMap *map, const void *from,                    \
                                       EMU_LIST parameters, cache_hint TLC_AT) {                    \
@@ -46,13 +47,13 @@ enum class tma_operation { min = 2, max, inc, dec, bit_and, bit_or, bit_xor };
   TLC_DEVICE void tma_reduce_add_##rank##d(const CUtensorMap *map, const void *from,               \
                                            EMU_LIST parameters TLC_AT) {                           \
     const int at[] = {EMU_LIST names};                                                             \
-    ::emu::tma_store(map, own_address(from TLC_HERE), {rank, at}, ::emu::Reduction::add TLC_HERE);       \
+    ::emu::tma_store(map, own_address(from TLC_HERE), {rank, at}, ::emu::Reduction::add TLC_HERE); \
   }                                                                                                \
   template <tma_operation Operation>                                                               \
   TLC_DEVICE void tma_reduce_##rank##d(const CUtensorMap *map, const void *from,                   \
                                        EMU_LIST parameters TLC_AT) {                               \
     const int at[] = {EMU_LIST names};                                                             \
-    ::emu::tma_store(map, own_address(from TLC_HERE), {rank, at},                                        \
+    ::emu::tma_store(map, own_address(from TLC_HERE), {rank, at},                                  \
                      static_cast<::emu::Reduction>(Operation) TLC_HERE);                           \
   }
 #define EMU_PIXELS(rank, parameters, names, moves, offsets)                                        \

@@ -10,9 +10,9 @@ template <int N, class T> TLC_DEVICE void wgmma_pin(T *d TLC_AT) {
   ::emu::check_room(EMU_ROOM(d), N * sizeof(T) TLC_HERE);
   ::emu::wgmma_pin(d, N * sizeof(T) TLC_HERE);
 }
-// 16-bit operands may be contiguous along m or n; of the others the templates have no parameter. K is
-// what A keeps along k, K2 twice as many: products of an A with zeros. Selector: which two lanes of
-// four hold their metadata.
+// 16-bit operands may be contiguous along m or n; of the others the templates have no parameter. K
+// is what A keeps along k, K2 twice as many: products of an A with zeros. Selector: which two lanes
+// of four hold their metadata.
 #define EMU_SHAPE(N, K, a, b, c, ...)                                                              \
   { N, K, ::emu::Element::a, ::emu::Element::b, ::emu::Element::c, __VA_ARGS__ }
 #define EMU_TRANSPOSABLE(N, K, K2, a, b, c, C)                                                     \
@@ -20,25 +20,27 @@ template <int N, class T> TLC_DEVICE void wgmma_pin(T *d TLC_AT) {
   TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_ss(C *d, uint64_t left, uint64_t right,  \
                                                              bool accumulate TLC_AT) {             \
     ::emu::wgmma(EMU_SHAPE(N, K, a, b, c, TransA != 0, TransB != 0), d, left, nullptr, right,      \
-                 accumulate, EMU_ROOMS(d, d, d) TLC_HERE);                                                             \
+                 accumulate, EMU_ROOMS(d, d, d) TLC_HERE);                                         \
   }                                                                                                \
   template <int TransB>                                                                            \
   TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_rs(                                      \
       C *d, const void *left, uint64_t right, bool accumulate TLC_AT) {                            \
     ::emu::wgmma(EMU_SHAPE(N, K, a, b, c, false, TransB != 0), d, 0,                               \
-                 static_cast<const uint32_t *>(left), right, accumulate, EMU_ROOMS(d, left, d) TLC_HERE);                 \
+                 static_cast<const uint32_t *>(left), right, accumulate,                           \
+                 EMU_ROOMS(d, left, d) TLC_HERE);                                                  \
   }                                                                                                \
   template <int Selector, int TransA, int TransB>                                                  \
   TLC_DEVICE void wgmma_sp_m64n##N##k##K2##_##a##_##b##_##c##_ss(                                  \
       C *d, uint64_t left, uint64_t right, uint32_t metadata, bool accumulate TLC_AT) {            \
     ::emu::wgmma(EMU_SHAPE(N, K2, a, b, c, TransA != 0, TransB != 0, true, Selector, metadata), d, \
-                 left, nullptr, right, accumulate, EMU_ROOMS(d, d, d) TLC_HERE);                                       \
+                 left, nullptr, right, accumulate, EMU_ROOMS(d, d, d) TLC_HERE);                   \
   }                                                                                                \
   template <int Selector, int TransB>                                                              \
   TLC_DEVICE void wgmma_sp_m64n##N##k##K2##_##a##_##b##_##c##_rs(                                  \
       C *d, const void *left, uint64_t right, uint32_t metadata, bool accumulate TLC_AT) {         \
     ::emu::wgmma(EMU_SHAPE(N, K2, a, b, c, false, TransB != 0, true, Selector, metadata), d, 0,    \
-                 static_cast<const uint32_t *>(left), right, accumulate, EMU_ROOMS(d, left, d) TLC_HERE);                 \
+                 static_cast<const uint32_t *>(left), right, accumulate,                           \
+                 EMU_ROOMS(d, left, d) TLC_HERE);                                                  \
   }
 #define EMU_PLAIN(N, K, K2, a, b, c, C) EMU_FIXED(N, K, K2, a, b, c, C, , 0)
 #define EMU_SELECTABLE(N, K, K2, a, b, c, C)                                                       \
@@ -46,23 +48,25 @@ template <int N, class T> TLC_DEVICE void wgmma_pin(T *d TLC_AT) {
 #define EMU_FIXED(N, K, K2, a, b, c, C, parameters, selector)                                      \
   TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_ss(C *d, uint64_t left, uint64_t right,  \
                                                              bool accumulate TLC_AT) {             \
-    ::emu::wgmma(EMU_SHAPE(N, K, a, b, c, false, false), d, left, nullptr, right,                  \
-                 accumulate, EMU_ROOMS(d, d, d) TLC_HERE);                                                             \
+    ::emu::wgmma(EMU_SHAPE(N, K, a, b, c, false, false), d, left, nullptr, right, accumulate,      \
+                 EMU_ROOMS(d, d, d) TLC_HERE);                                                     \
   }                                                                                                \
   TLC_DEVICE void wgmma_m64n##N##k##K##_##a##_##b##_##c##_rs(                                      \
       C *d, const void *left, uint64_t right, bool accumulate TLC_AT) {                            \
     ::emu::wgmma(EMU_SHAPE(N, K, a, b, c, false, false), d, 0,                                     \
-                 static_cast<const uint32_t *>(left), right, accumulate, EMU_ROOMS(d, left, d) TLC_HERE);                 \
+                 static_cast<const uint32_t *>(left), right, accumulate,                           \
+                 EMU_ROOMS(d, left, d) TLC_HERE);                                                  \
   }                                                                                                \
   parameters TLC_DEVICE void wgmma_sp_m64n##N##k##K2##_##a##_##b##_##c##_ss(                       \
       C *d, uint64_t left, uint64_t right, uint32_t metadata, bool accumulate TLC_AT) {            \
     ::emu::wgmma(EMU_SHAPE(N, K2, a, b, c, false, false, true, selector, metadata), d, left,       \
-                 nullptr, right, accumulate, EMU_ROOMS(d, d, d) TLC_HERE);                                             \
+                 nullptr, right, accumulate, EMU_ROOMS(d, d, d) TLC_HERE);                         \
   }                                                                                                \
   parameters TLC_DEVICE void wgmma_sp_m64n##N##k##K2##_##a##_##b##_##c##_rs(                       \
       C *d, const void *left, uint64_t right, uint32_t metadata, bool accumulate TLC_AT) {         \
     ::emu::wgmma(EMU_SHAPE(N, K2, a, b, c, false, false, true, selector, metadata), d, 0,          \
-                 static_cast<const uint32_t *>(left), right, accumulate, EMU_ROOMS(d, left, d) TLC_HERE);                 \
+                 static_cast<const uint32_t *>(left), right, accumulate,                           \
+                 EMU_ROOMS(d, left, d) TLC_HERE);                                                  \
   }
 // Integers have 8, 16, 24 and multiples of 16 columns, floats all multiples of 8.
 #define EMU_EVEN_WIDTHS(F, ...)                                                                    \

@@ -6,7 +6,7 @@ namespace tlc {
                                                             const B *right TLC_AT) {               \
     ::emu::wave_multiply(                                                                          \
         {M, N, K, ::emu::Element::KA, ::emu::Element::KB, ::emu::Element::c, first, last}, sum,    \
-        left, right, EMU_ROOMS(sum, left, right) TLC_HERE);                                                                     \
+        left, right, EMU_ROOMS(sum, left, right) TLC_HERE);                                        \
   }
 #include "products.def"
 
