@@ -107,6 +107,7 @@ struct LaunchPlan {
   std::int64_t tileStages = 1;    ///< if persistent: versions of what is loaded once a tile
   std::optional<Fold> fold;       ///< if persistent: tiles of unequal length
   bool joined = false; ///< if persistent: a tile's last product runs beside the next one's first
+  bool joins = false;  ///< the planner wants that where tiles have the form; not printed
   /// If persistent: blocks next to each other along this grid dimension may form clusters of two
   /// that load once what they have in common; whether they do depends on the sizes of the call.
   std::optional<std::size_t> sharedAxis;

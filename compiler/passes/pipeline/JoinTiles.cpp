@@ -285,8 +285,10 @@ private:
 /// One walk over tiles.
 class Joiner {
 public:
-  Joiner(Function &function, analysis::Ranges &ranges, std::string &reason)
-      : function(function), context(*function.context), ranges(ranges), reason(reason) {}
+  /// `asked`: also where that takes another walk for tiles without products.
+  Joiner(Function &function, analysis::Ranges &ranges, bool asked, std::string &reason)
+      : function(function), context(*function.context), ranges(ranges), asked(asked),
+        reason(reason) {}
 
   /// Appends the joined walk to `out` if it has the form; whether it has.
   bool apply(StmtPtr &self, Block &out) {
@@ -346,7 +348,7 @@ private:
       collectVars(branch->condition, used);
       bool known = std::none_of(used.begin(), used.end(),
                                 [&](Expr var) { return inside.count(var.get()) > 0; });
-      if (!known || (guard && guard != branch->condition))
+      if (!known || !asked || (guard && guard != branch->condition))
         return no("a tile may have no products");
       guard = branch->condition;
     }
@@ -484,17 +486,19 @@ private:
   Function &function;
   Context &context;
   analysis::Ranges &ranges;
+  const bool asked;
   std::string &reason;
   Expr guard;
   std::vector<Buffer *> carriers, kept; ///< as Parts::carried and Parts::kept
 };
 
 /// Whether some walk of a role is joined now.
-bool joinIn(Function &function, Block &role, analysis::Ranges &ranges, std::string &reason) {
+bool joinIn(Function &function, Block &role, analysis::Ranges &ranges, bool asked,
+            std::string &reason) {
   bool any = false;
   Block out;
   for (StmtPtr &stmt : role) {
-    if (isa<ForStmt>(*stmt) && Joiner(function, ranges, reason).apply(stmt, out))
+    if (isa<ForStmt>(*stmt) && Joiner(function, ranges, asked, reason).apply(stmt, out))
       any = true;
     else
       out.push_back(std::move(stmt));
@@ -508,7 +512,7 @@ bool joinIn(Function &function, Block &role, analysis::Ranges &ranges, std::stri
 void joinTiles(Function &function, PassContext &context) {
   for (std::size_t i = 0; i < function.launches.size(); ++i) {
     LaunchPlan *plan = context.schedule.launch(i);
-    if (!plan || !plan->joined)
+    if (!plan || (!plan->joined && !plan->joins))
       continue;
     Launch &launch = *function.launches[i];
     analysis::Ranges ranges(function);
@@ -518,12 +522,14 @@ void joinTiles(Function &function, PassContext &context) {
     walk(launch.body, [&](Stmt &stmt) {
       auto *role = dynCast<RoleStmt>(&stmt);
       if (role && role->count >= context.target.limits.groupThreads())
-        any |= joinIn(function, role->body, ranges, reason);
+        any |= joinIn(function, role->body, ranges, plan->joined, reason);
       return !role || role->count > context.target.limits.groupThreads();
     });
-    if (!any)
+    if (!any && !plan->joins)
       context.diagnostics.report(diag::ScheduleMismatch, launch.range, plan->name)
           .note("its tiles cannot be joined: " + reason);
+    if (any && plan->joins)
+      plan->persistentReason += "; its last product runs beside the next one's first";
     plan->joined = any;
   }
 }

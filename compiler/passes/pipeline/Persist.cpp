@@ -206,13 +206,18 @@ private:
     work.workers = constant("workers", minimum(work.tiles, room));
     if (folds) {
       // With four rounds to a section shares differ by less than a hundredth where tiles are many.
+      // With half as many planes as workers tiles of one length are half a round, and of two rounds
+      // to and fro all have the same: of few lengths, and of many tiles, they are taken instead.
       // Eight planes at least: each part of them is then read by a sixteenth of the machine at a
       // time, which memory can serve; more only as far as the cache holds them.
       Expr length = someOf(extents[plan.fold->axis]);
-      Expr enough = floorDiv(work.workers * 4 + length - 1, length);
+      Expr enough = constant("enough", floorDiv(work.workers * 4 + length - 1, length));
+      Expr half =
+          maximum(floorDiv(work.workers, 2), floorDiv(work.workers * 2 + length - 1, length));
+      work.planes = constant("all", work.planes ? work.planes : context.int32(1));
+      enough = context.select(lessEqual(enough * 3, work.planes), minimum(enough, half), enough);
       if (Expr fitting = planesInCache())
         enough = minimum(enough, fitting);
-      work.planes = constant("all", work.planes ? work.planes : context.int32(1));
       Expr group = minimum(work.planes, maximum(enough, context.int32(8)));
       work.group = constant("group", someOf(group));
     }

@@ -188,7 +188,7 @@ private:
     if (given.persistent) {
       plan.fold = given.fold;
       plan.tileStages = given.tileStages;
-      plan.joined = given.joined;
+      plan.joined = given.joined, plan.joins = false;
       followSharing(given.sharedAxis, plan);
     }
     if (!plan.persistent.value_or(false))
