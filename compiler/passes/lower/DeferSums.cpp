@@ -1,7 +1,9 @@
 #include "passes/lower/DeferSums.h"
 
+#include "analysis/Effects.h"
 #include "ir/Builder.h"
 #include "ir/Walk.h"
+#include "passes/Rewrite.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -15,6 +17,9 @@ using namespace ir;
 
 namespace {
 
+/// Elements of a thread for each sum that are few beside the shuffles of one.
+constexpr Index fewElements = 16;
+
 /// Whether each element has one holder, so that parts of a sum over it count each once.
 bool heldOnce(const Buffer &fragment) {
   auto count = fragment.elementCount();
@@ -23,8 +28,8 @@ bool heldOnce(const Buffer &fragment) {
          home->inputs[0].size() * home->inputs[1].size() == *count;
 }
 
-/// Whether copies of an element lie in several warps.
-bool heldBeyondWarp(const Layout &home, Index warp) {
+/// Whether copies of an element lie `apart` threads from each other, or more.
+bool heldApart(const Layout &home, Index apart) {
   DigitSet used = 0;
   for (const OutputAxis &output : home.outputs)
     for (const Term &term : output.terms)
@@ -32,10 +37,16 @@ bool heldBeyondWarp(const Layout &home, Index warp) {
   for (int d = 0; d < home.digitCount(); ++d) {
     auto [axis, place] = home.place(d);
     bool ofThread = home.inputs[static_cast<std::size_t>(axis)].name == "thread";
-    if (ofThread && !(used >> d & 1) && place * home.radix(d) > warp)
+    if (ofThread && !(used >> d & 1) && place * home.radix(d) > apart)
       return true;
   }
   return false;
+}
+
+/// Elements that a thread has of what is summed up, for each sum of its own.
+Index elementsEach(const ReduceStmt &reduce) {
+  auto registers = [](const Buffer &buffer) { return buffer.layout->inputs[0].size(); };
+  return registers(*reduce.source.buffer) / std::max<Index>(1, registers(*reduce.target.buffer));
 }
 
 /// How an expression depends on variables that hold parts of sums.
@@ -84,14 +95,19 @@ private:
   std::vector<std::pair<Expr, Dependence>> known;
 };
 
-/// What a statement does with a sum, nested ones included.
-struct Deeds {
-  bool clears = false, adds = false, reads = false;
-};
+/// What a sum's registers hold at a point of the program.
+enum class Holds { Nothing, Parts, Whole, Either };
+
+/// Where two ways meet.
+Holds meet(Holds a, Holds b) {
+  if (a == b || b == Holds::Nothing)
+    return a;
+  return a == Holds::Nothing ? b : Holds::Either;
+}
 
 class SumDeferral {
 public:
-  SumDeferral(Launch &launch, Index warp) : launch(launch), warp(warp) {}
+  SumDeferral(Launch &launch, const Target &target) : launch(launch), target(target) {}
 
   std::set<const ReduceStmt *> run() {
     walk(launch.body, [&](Stmt &stmt) {
@@ -117,7 +133,7 @@ public:
 
 private:
   Launch &launch;
-  Index warp; ///< threads
+  const Target &target;
   std::set<const ReduceStmt *> deferred;
   /// Of each sum, in the order of the program: what is emitted depends on it.
   llvm::MapVector<Buffer *, std::vector<const MapStmt *>> updates;
@@ -197,7 +213,7 @@ private:
   // ---- One sum
 
   void defer(Buffer &sum, const std::vector<const MapStmt *> &maps) {
-    if (!sum.layout || !heldBeyondWarp(*sum.layout, warp) || sum.dtype.bits() < 32)
+    if (!sum.layout || !heldApart(*sum.layout, 1) || sum.dtype.bits() < 32)
       return;
     std::set<const ReduceStmt *> parts;
     for (const MapStmt *map : maps)
@@ -209,19 +225,32 @@ private:
     for (const ReduceStmt *reduce : reduces[&sum])
       if (leavesParts(*reduce, false))
         parts.insert(reduce);
-    if (parts.empty())
+    if (parts.empty() || !pays(*sum.layout, parts))
       return;
-    Block *block = &launch.body;
-    while (Block *inner = onlyUser(*block, sum))
-      block = inner;
-    auto end = firstWhole(*block, sum);
-    if (!end)
+    places.clear();
+    inLoop = false, depth = 0;
+    if (!follow(launch.body, sum, Holds::Nothing) || !inLoop || places.empty())
       return;
-    auto finalize = std::make_unique<ReducerStmt>((*block)[*end]->range);
-    finalize->action = ReducerAction::Finalize;
-    finalize->reducer = &sum;
-    block->insert(block->begin() + static_cast<std::ptrdiff_t>(*end), std::move(finalize));
+    // From the back, so that the others stay where they are.
+    std::sort(places.begin(), places.end(),
+              [](const auto &a, const auto &b) { return a.second > b.second; });
+    for (auto [block, index] : places) {
+      auto finalize = std::make_unique<ReducerStmt>((*block)[index]->range);
+      finalize->action = ReducerAction::Finalize;
+      finalize->reducer = &sum;
+      block->insert(block->begin() + static_cast<std::ptrdiff_t>(index), std::move(finalize));
+    }
     deferred.insert(parts.begin(), parts.end());
+  }
+
+  /// An exchange between warps costs more than all else in a round. Lanes meet in two shuffles for
+  /// each sum: of no account beside many additions, which are then better left with an end.
+  bool pays(const Layout &sum, const std::set<const ReduceStmt *> &parts) const {
+    return heldApart(sum, target.limits.warp) ||
+           (target.has(Feature::Wgmma) &&
+            std::all_of(parts.begin(), parts.end(), [](const ReduceStmt *reduce) {
+              return elementsEach(*reduce) <= fewElements;
+            }));
   }
 
   /// Whether the sums of tiles go nowhere but into `sum`.
@@ -248,52 +277,78 @@ private:
     return found;
   }
 
-  /// The one nested block that has all uses; null: this one does, or several.
-  static Block *onlyUser(Block &block, const Buffer &sum) {
-    Stmt *user = nullptr;
-    for (StmtPtr &stmt : block)
-      if (mentions(*stmt, sum)) {
-        if (user)
-          return nullptr;
-        user = stmt.get();
-      }
-    if (!user || isa<MapStmt>(*user))
-      return nullptr;
-    Block *only = nullptr;
-    int users = 0;
-    forEachBlock(*user, [&](Block &inner) {
-      if (std::any_of(inner.begin(), inner.end(),
-                      [&](const StmtPtr &stmt) { return mentions(*stmt, sum); }))
-        only = &inner, ++users;
-    });
-    return users == 1 ? only : nullptr;
+  /// What the sum holds behind a block; none: parts are needed where the whole is, or the other way
+  /// round. Notes in `places` where parts have to become whole.
+  std::optional<Holds> follow(Block &block, const Buffer &sum, Holds state) {
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      Stmt &stmt = *block[i];
+      if (!mentions(stmt, sum))
+        continue;
+      std::optional<Holds> next;
+      if (isClear(stmt, sum))
+        next = Holds::Parts;
+      else if (adds(stmt, sum))
+        next = state == Holds::Nothing || state == Holds::Parts ? std::optional(Holds::Parts)
+                                                                : std::nullopt;
+      else if (auto *branch = dynCast<IfStmt>(&stmt))
+        next = followBoth(*branch, sum, state);
+      else if (isa<ForStmt>(stmt) || isa<WhileStmt>(stmt))
+        next = followRounds(stmt, sum, state);
+      else if (auto *role = dynCast<RoleStmt>(&stmt))
+        next = follow(role->body, sum, state);
+      else if (isa<MapStmt>(stmt) || !hasBlocks(stmt))
+        next = wholeAt(block, i, sum, state);
+      if (!next)
+        return std::nullopt;
+      inLoop |= depth > 0 && adds(stmt, sum);
+      state = *next;
+    }
+    return state;
   }
 
-  /// Where the sum is first needed as a whole, if it is cleared and added to before, in a loop, and
-  /// not afterwards.
-  std::optional<std::size_t> firstWhole(const Block &block, const Buffer &sum) const {
-    bool begun = false, inLoop = false;
-    std::optional<std::size_t> end;
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      Deeds deeds;
-      addDeeds(*block[i], sum, deeds);
-      if (!deeds.clears && !deeds.adds && !deeds.reads)
-        continue;
-      if (!begun) {
-        if (!isClear(*block[i], sum))
-          return std::nullopt;
-        begun = true;
-      } else if (deeds.reads) {
-        if (deeds.adds || deeds.clears)
-          return std::nullopt;
-        end = end.value_or(i);
-      } else if (end) {
+  std::optional<Holds> followBoth(IfStmt &branch, const Buffer &sum, Holds state) {
+    auto then = follow(branch.then, sum, state), otherwise = follow(branch.otherwise, sum, state);
+    return then && otherwise ? std::optional(meet(*then, *otherwise)) : std::nullopt;
+  }
+
+  static bool hasBlocks(const Stmt &stmt) {
+    bool any = false;
+    forEachBlock(stmt, [&](const Block &) { any = true; });
+    return any;
+  }
+
+  std::optional<Holds> followRounds(Stmt &loop, const Buffer &sum, Holds state) {
+    const std::size_t before = places.size();
+    ++depth;
+    // Once as the first round finds it, once as the others do.
+    for (int round = 0; round < 2; ++round) {
+      Holds end = state;
+      bool known = true;
+      forEachBlock(loop, [&](Block &inner) {
+        auto behind = known ? follow(inner, sum, end) : std::nullopt;
+        known = behind.has_value();
+        end = behind.value_or(end);
+      });
+      if (!known)
         return std::nullopt;
-      } else {
-        inLoop |= isa<ForStmt>(*block[i]) || isa<WhileStmt>(*block[i]);
-      }
+      state = meet(state, end);
     }
-    return inLoop ? end : std::nullopt;
+    --depth;
+    // A way out in the middle may find the sum in another state.
+    bool leaves = false;
+    forEachBlock(std::as_const(loop), [&](const Block &inner) { leaves |= leavesLoop(inner); });
+    return leaves && places.size() > before ? std::nullopt : std::optional(state);
+  }
+
+  /// In front of the statement the sum must be whole. What was never begun stays as it is.
+  std::optional<Holds> wholeAt(Block &block, std::size_t i, const Buffer &sum, Holds state) {
+    if (state == Holds::Either)
+      return std::nullopt;
+    const std::pair place(&block, i);
+    if (state == Holds::Parts && !std::count(places.begin(), places.end(), place))
+      places.push_back(place);
+    const bool writes = analysis::effectsOf(*block[i]).writesStorage(&sum);
+    return state == Holds::Nothing && !writes ? state : Holds::Whole;
   }
 
   static bool isClear(const Stmt &stmt, const Buffer &sum) {
@@ -302,31 +357,25 @@ private:
            (fill->value.isFloat() ? fill->value->real == 0 : fill->value.isConstant(0));
   }
 
-  void addDeeds(const Stmt &stmt, const Buffer &sum, Deeds &deeds) const {
-    if (const auto *map = dynCast<MapStmt>(&stmt))
-      if (auto found = known.find(map); found != known.end() && found->second.sum == &sum) {
-        deeds.adds = true;
-        return;
-      }
+  bool adds(const Stmt &stmt, const Buffer &sum) const {
+    if (const auto *map = dynCast<MapStmt>(&stmt)) {
+      auto found = known.find(map);
+      return found != known.end() && found->second.sum == &sum;
+    }
     const auto *reduce = dynCast<ReduceStmt>(&stmt);
-    if (isClear(stmt, sum))
-      deeds.clears = true;
-    else if (reduce && reduce->target.buffer == &sum && leavesParts(*reduce, false) &&
-             reduce->source.buffer->storage() != &sum)
-      deeds.adds = true;
-    else
-      forEachUse(stmt, [&](const BufferUse &use) { deeds.reads |= use.buffer->storage() == &sum; });
-    forEachBlock(stmt, [&](const Block &block) {
-      for (const StmtPtr &inner : block)
-        addDeeds(*inner, sum, deeds);
-    });
+    return reduce && reduce->target.buffer == &sum && leavesParts(*reduce, false) &&
+           reduce->source.buffer->storage() != &sum;
   }
+
+  std::vector<std::pair<Block *, std::size_t>> places; ///< in the order of the program
+  bool inLoop = false; ///< whether something is added round after round
+  int depth = 0;       ///< loops around
 };
 
 } // namespace
 
-std::set<const ReduceStmt *> deferSums(Launch &launch, Index warp) {
-  return SumDeferral(launch, warp).run();
+std::set<const ReduceStmt *> deferSums(Launch &launch, const Target &target) {
+  return SumDeferral(launch, target).run();
 }
 
 } // namespace tlc::passes

@@ -11,19 +11,24 @@
 //
 // Softmax over tiles keeps such sums. All copies of an element are scaled alike, so it does not
 // matter whether they hold the same value or parts of it; the trip through shared memory with its
-// barriers then happens once instead of once a round. Only where the parts lie in several warps:
-// without the butterflies of a single one attention with 128 columns of K was 1 % faster and, under
-// a causal mask, 2 % slower, with three warpgroups 3 % slower (H200).
+// barriers then happens once instead of once a round. Where parts lie in one warp only butterflies
+// are saved: with up to 16 elements of a thread for each sum attention is 1 to 2 % faster without
+// them, with 32 under a causal mask and of 128 columns 1 to 3 % slower (H200; the assembler orders
+// a round anew).
+//
+// A walk over tiles may need the sum of one tile after it has begun the next one (join-tiles): what
+// registers hold is followed along all ways, and made whole wherever parts meet a reader.
 #pragma once
 
 #include "ir/Function.h"
+#include "target/Target.h"
 
 #include <set>
 
 namespace tlc::passes {
 
 /// Puts `finalize` where sums of the launch are first needed as a whole; gives the reductions that
-/// shall leave their parts where they are. `warp`: its threads. Layouts must be decided.
-std::set<const ir::ReduceStmt *> deferSums(ir::Launch &launch, Index warp);
+/// shall leave their parts where they are. Layouts must be decided.
+std::set<const ir::ReduceStmt *> deferSums(ir::Launch &launch, const Target &target);
 
 } // namespace tlc::passes

@@ -278,7 +278,7 @@ void lowerReduce(Function &function, PassContext &context) {
   std::set<const ReduceStmt *> parts;
   if (context.target.isGpu())
     for (auto &launch : function.launches)
-      parts.merge(deferSums(*launch, context.target.limits.warp));
+      parts.merge(deferSums(*launch, context.target));
   lowerInRoles(
       function, context.target, [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
         if (auto *reduce = dynCast<ReduceStmt>(stmt.get()))
