@@ -83,6 +83,9 @@ struct Fold {
   bool grows = true;
 };
 
+/// Cycles of products in a round up to which the rest of a warpgroup's instructions is what counts.
+constexpr std::int64_t shortRound = 512;
+
 struct LaunchPlan {
   std::string kernel;               ///< the function; empty: whichever the schedule is given to
   std::string name;                 ///< launch.name, or the function's if that is empty
@@ -108,6 +111,9 @@ struct LaunchPlan {
   std::optional<Fold> fold;       ///< if persistent: tiles of unequal length
   bool joined = false; ///< if persistent: a tile's last product runs beside the next one's first
   bool joins = false;  ///< the planner wants that where tiles have the form; not printed
+  /// Of two products in a round: what a warpgroup multiplies, in cycles of the tensor cores for
+  /// halves; 0: not known, or other products. Not printed.
+  std::int64_t productCycles = 0;
   /// If persistent: blocks next to each other along this grid dimension may form clusters of two
   /// that load once what they have in common; whether they do depends on the sizes of the call.
   std::optional<std::size_t> sharedAxis;

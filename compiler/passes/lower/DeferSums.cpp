@@ -107,7 +107,7 @@ Holds meet(Holds a, Holds b) {
 
 class SumDeferral {
 public:
-  SumDeferral(Launch &launch, const Target &target) : launch(launch), target(target) {}
+  SumDeferral(Launch &launch, Index warp, bool lanes) : launch(launch), warp(warp), lanes(lanes) {}
 
   std::set<const ReduceStmt *> run() {
     walk(launch.body, [&](Stmt &stmt) {
@@ -133,7 +133,8 @@ public:
 
 private:
   Launch &launch;
-  const Target &target;
+  Index warp; ///< threads
+  bool lanes;
   std::set<const ReduceStmt *> deferred;
   /// Of each sum, in the order of the program: what is emitted depends on it.
   llvm::MapVector<Buffer *, std::vector<const MapStmt *>> updates;
@@ -244,11 +245,10 @@ private:
   }
 
   /// An exchange between warps costs more than all else in a round. Lanes meet in two shuffles for
-  /// each sum: of no account beside many additions, which are then better left with an end.
+  /// each sum: of no account beside many additions.
   bool pays(const Layout &sum, const std::set<const ReduceStmt *> &parts) const {
-    return heldApart(sum, target.limits.warp) ||
-           (target.has(Feature::Wgmma) &&
-            std::all_of(parts.begin(), parts.end(), [](const ReduceStmt *reduce) {
+    return heldApart(sum, warp) ||
+           (lanes && std::all_of(parts.begin(), parts.end(), [](const ReduceStmt *reduce) {
               return elementsEach(*reduce) <= fewElements;
             }));
   }
@@ -374,8 +374,8 @@ private:
 
 } // namespace
 
-std::set<const ReduceStmt *> deferSums(Launch &launch, const Target &target) {
-  return SumDeferral(launch, target).run();
+std::set<const ReduceStmt *> deferSums(Launch &launch, Index warp, bool lanes) {
+  return SumDeferral(launch, warp, lanes).run();
 }
 
 } // namespace tlc::passes

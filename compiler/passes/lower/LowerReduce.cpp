@@ -276,9 +276,11 @@ private:
 
 void lowerReduce(Function &function, PassContext &context) {
   std::set<const ReduceStmt *> parts;
-  if (context.target.isGpu())
-    for (auto &launch : function.launches)
-      parts.merge(deferSums(*launch, context.target));
+  for (std::size_t i = 0; i < function.launches.size() && context.target.isGpu(); ++i) {
+    const LaunchPlan *plan = context.schedule.launch(i);
+    const bool lanes = plan && plan->productCycles && plan->productCycles <= shortRound;
+    parts.merge(deferSums(*function.launches[i], context.target.limits.warp, lanes));
+  }
   lowerInRoles(
       function, context.target, [&](StmtPtr &stmt, Builder &b, const RoleThreads &threads) {
         if (auto *reduce = dynCast<ReduceStmt>(stmt.get()))

@@ -28,8 +28,8 @@ constexpr std::int64_t otherRegisters = 56;
 constexpr std::int64_t besideTiles = 24;
 /// Of barriers, and what alignment leaves.
 constexpr std::int64_t barrierBytes = 1024;
-/// Multiplications of a warpgroup in a round, of halves: 512 cycles of the tensor cores.
-constexpr std::int64_t shortRound = std::int64_t{1} << 20;
+/// Multiplications of halves in a cycle of the tensor cores.
+constexpr std::int64_t multiplyRate = 2048;
 /// More stages than this hide no more latency.
 constexpr std::int64_t mostStages = 8;
 
@@ -166,12 +166,9 @@ bool keepsTwoTiles(const Launch &launch, PassContext &pass, const LaunchPlan &pl
   return (sums + packed) / 4 / launch.threadCount() + besideTiles <= room;
 }
 
-/// Whether a tile's last product is to run beside the next one's first. A seam costs as much in
-/// every tile, so it counts where rounds are short, or where the next tile's operands are loaded
-/// only at its end; elsewhere a third copy of the round costs more. Of tiles of unequal length the
-/// next one must be found out before.
-bool joinsTiles(const Launch &launch, const Target &target, const LaunchPlan &plan) {
-  std::int64_t products = 0, work = 0; // and what a warpgroup multiplies in a round
+/// See LaunchPlan::productCycles.
+std::int64_t productCycles(const Launch &launch, const Target &target) {
+  std::int64_t products = 0, work = 0;
   walk(std::as_const(launch.body), [&](const Stmt &stmt) {
     const auto *gemm = dynCast<GemmStmt>(&stmt);
     const auto a = gemm ? gemm->a.constantTileExtents() : std::nullopt,
@@ -182,10 +179,21 @@ bool joinsTiles(const Launch &launch, const Target &target, const LaunchPlan &pl
     work += a->back() * (*a)[a->size() - 2] * c->back() * gemm->a.buffer->dtype.bits() / 16;
     return true;
   });
-  work = work * target.limits.groupThreads() / launch.threadCount();
+  return products == 2 ? work * target.limits.groupThreads() / launch.threadCount() / multiplyRate
+                       : 0;
+}
+
+/// Whether a tile's last product is to run beside the next one's first. A seam costs as much in
+/// every tile, so it counts where rounds are short, or where the next tile's operands are loaded
+/// only at its end; elsewhere a third copy of the round costs more. Of tiles of unequal length the
+/// next one must be found out before.
+bool joinsTiles(const LaunchPlan &plan) {
   const bool deferred = std::any_of(plan.stores.begin(), plan.stores.end(),
                                     [](const StorePlan &store) { return store.deferred; });
-  return products == 2 && !plan.fold && !deferred && (work <= shortRound || plan.tileStages == 1);
+  if (!plan.productCycles || deferred)
+    return false;
+  return plan.fold ? plan.productCycles <= shortRound / 2
+                   : plan.productCycles <= shortRound || plan.tileStages == 1;
 }
 
 /// Blocks that fill a multiprocessor walk over tiles, so that the next tiles are loaded while this
@@ -229,7 +237,7 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
     if (StorePlan &store = plan.stores[i]; store.way == StoreWay::Tensor && !store.binding)
       store.deferred = products && !store.adds && stores[i].target->buffer->dtype.bits() == 16 &&
                        keepsTwoTiles(launch, pass, plan, channels, *stores[i].target);
-  plan.joins = !function.options.hintsAreBinding && joinsTiles(launch, pass.target, plan);
+  plan.joins = !function.options.hintsAreBinding && joinsTiles(plan);
 }
 
 /// Who issues the copies, and why not all are tensor copies.
@@ -321,6 +329,7 @@ void planSpecialization(Function &function, Launch &launch, PassContext &pass, L
   if (!function.options.hintsAreBinding)
     planSplit(launch, pass, plan, channels, file);
   extendRings(launch, pass, plan, channels);
+  plan.productCycles = productCycles(launch, pass.target);
   planPersistence(function, launch, pass, plan, channels);
 }
 
