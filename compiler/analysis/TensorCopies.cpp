@@ -86,7 +86,7 @@ public:
 
 /// Why the tensor cannot be described; "" if it can.
 std::string tensorFault(const Buffer &tensor, const Ranges &ranges) {
-  if (tensor.base)
+  if (tensor.base && !tensor.unfold)
     return "it is a view of another tensor";
   if (tensor.dtype.lanes > 1 || tensor.dtype.bits() < 8 || tensor.dtype.isBool())
     return "elements of " + tensor.dtype.str() + " cannot be copied so";
@@ -105,6 +105,31 @@ std::string tensorFault(const Buffer &tensor, const Ranges &ranges) {
     if (!ranges.divisible(strideOf(tensor, d), unit))
       return "rows are not known to be multiples of " + std::to_string(unitBytes) +
              " bytes apart (dim " + std::to_string(d) + ")";
+  return "";
+}
+
+/// Why boxes of an unfolded image cannot be copied; "" if they can.
+std::string unfoldedFault(const Region &region, const TensorBoxes &boxes, const Ranges &ranges) {
+  constexpr std::int64_t maxCorner = 127, maxOffset = 255, maxStride = 8;
+  const Buffer &image = *region.buffer->base;
+  const Unfold &u = *region.buffer->unfold;
+  const std::int64_t reach = u.dilation * (u.kernel - 1);
+  if (u.pad > maxCorner || reach - u.pad > maxCorner || u.pad < 0 || reach > maxOffset ||
+      u.stride > maxStride)
+    return "kernel, stride or padding are too large for tensor maps";
+  if (image.unfold)
+    return "it is unfolded twice";
+  std::string fault = tensorFault(image, ranges);
+  if (!fault.empty())
+    return fault;
+  auto channels = image.shape[3].constant();
+  const Expr first = region.offsets[1];
+  if (!channels || *channels % boxes.box[1] || !ranges.divisible(first, boxes.box[1]))
+    return "a box may have channels of two taps of the kernel";
+  Expr end = first + *region.extents[1].constant();
+  if (!ranges.nonNegative(first) || !ranges.nonNegative(region.offsets[0]) ||
+      !ranges.lessEqual(end, region.buffer->shape[1]))
+    return "columns may be of no tap of the kernel";
   return "";
 }
 
@@ -152,10 +177,16 @@ std::string regionFault(const Region &global, const Region &shared, const Ranges
   if (!fault.empty())
     return "`" + global.buffer->name + "`: " + fault;
   // Which of its forms the tile gets is decided later.
-  for (TileForm form : possibleForms(*shared.buffer))
-    if (!tensorBoxes(global, shared, form, ranges))
+  for (TileForm form : possibleForms(*shared.buffer)) {
+    auto boxes = tensorBoxes(global, shared, form, ranges);
+    if (!boxes)
       return "the tile cannot be cut into boxes of at most 256 elements in each dim, with rows of "
              "multiples of 16 bytes that begin at multiples of 128 bytes";
+    if (global.buffer->unfold)
+      fault = stores ? "it is unfolded" : unfoldedFault(global, *boxes, ranges);
+    if (!fault.empty())
+      return "`" + global.buffer->name + "`: " + fault;
+  }
   return "";
 }
 

@@ -332,6 +332,16 @@ private:
     }
     to.line("CUtensorMap " + argument.name + ";");
     const Buffer &storage = *tensor.storage();
+    if (const auto &unfold = argument.map->unfold)
+      return returnOnError(
+          exprs.runtimeName("make_tensor_map_im2col") + "(" + name + ", &" + argument.name +
+              ", CU_TENSOR_MAP_DATA_TYPE_" + tensorMapType(tensor.dtype) + ", " +
+              text(tensor.dtype.bits() / 8) + ", " + pointerTo(variant, storage) + ", {" + shape +
+              "}, {" + strides + "}, {" + text(unfold->kernel) + ", " + text(unfold->stride) +
+              ", " + text(unfold->dilation) + ", " + text(unfold->pad) + "}, " +
+              text(argument.map->box[2]) + ", " + text(argument.map->box[3]) + ", " +
+              text(argument.map->swizzleBytes) + ")",
+          to);
     returnOnError(exprs.runtimeName("make_tensor_map") + "(" + name + ", &" + argument.name +
                       ", CU_TENSOR_MAP_DATA_TYPE_" + tensorMapType(tensor.dtype) + ", " +
                       text(tensor.dtype.bits() / 8) + ", " + pointerTo(variant, storage) + ", {" +

@@ -2,6 +2,7 @@
 #include "interpret/Interpreter.h"
 
 #include "interpret/Launcher.h"
+#include "ir/Unfold.h"
 #include "support/Check.h"
 
 #include <algorithm>
@@ -268,6 +269,11 @@ Value evaluate(Machine &machine, ir::Expr e) {
 
 Result run(const ir::Function &function, const std::vector<Argument> &args,
            std::vector<std::int64_t> dims, const Options &options) {
+  if (ir::hasUnfolded(function)) {
+    std::unique_ptr<ir::Function> plain = ir::clone(function);
+    ir::expandUnfolded(*plain, [](const ir::CopyStmt &) { return false; });
+    return Runner(*plain, args, options).run(dims);
+  }
   return Runner(function, args, options).run(dims);
 }
 

@@ -24,6 +24,14 @@ const char *scopeName(Scope scope);
 /// Where a layout came from; later decisions weigh it and diagnostics name it.
 enum class LayoutOrigin : std::uint8_t { None, User, Hint, Strict, Propagated, Free };
 
+/// An image [N, H, W, C] seen as the left operand of a convolution by products: a row for each
+/// pixel of the result, a column for each (kernel y, kernel x, channel). What a kernel reaches
+/// beside the image is 0.
+struct Unfold {
+  std::int64_t kernel = 1, stride = 1, dilation = 1, pad = 0;
+  bool operator==(const Unfold &) const = default;
+};
+
 struct Buffer {
   std::string name; ///< the user's, a hint: printers make it unique
   DType dtype;
@@ -36,6 +44,9 @@ struct Buffer {
   /// row-major order.
   Buffer *base = nullptr;
   Expr baseOffset; ///< in elements of this dtype from the base's start; null: 0
+  /// Global views of an image, in which no element has an address: copies from them are made by
+  /// tensor maps or become maps (ir/Unfold.h).
+  std::optional<Unfold> unfold;
 
   /// How many copies a pipelined loop keeps; Region and Element choose one by `version`. Never a
   /// dim of shape or layout.

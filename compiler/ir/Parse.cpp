@@ -65,6 +65,7 @@ std::optional<TensorMap> Reader::tensorMap() {
   options([&] {
     integers("box", map.box);
     integer("swizzle", map.swizzleBytes, 0);
+    unfold("unfold", map.unfold);
   });
   in.expect(")");
   return map;

@@ -105,6 +105,10 @@ public:
     if (!list.empty())
       out << " " << name << joined(list);
   }
+  void unfold(std::string_view name, const std::optional<Unfold> &u) {
+    if (u)
+      integers(name, std::vector<std::int64_t>{u->kernel, u->stride, u->dilation, u->pad});
+  }
   void groups(std::string_view name, const std::vector<std::vector<std::int64_t>> &list) {
     if (list.empty())
       return;
@@ -302,6 +306,7 @@ void Writer::arguments(const std::vector<Argument> &args) {
       buffer(m->tensor);
       integers("box", m->box);
       integer("swizzle", m->swizzleBytes, 0);
+      unfold("unfold", m->unfold);
       out << ")";
     } else {
       pointer(std::get<Pointer>(args[i]));

@@ -135,6 +135,14 @@ public:
       numbers(list);
   }
   void bools(std::string_view name, std::vector<bool> &list) { integers(name, list); }
+  void unfold(std::string_view name, std::optional<Unfold> &u) {
+    std::vector<std::int64_t> list;
+    integers(name, list);
+    if (list.size() == 4)
+      u = Unfold{list[0], list[1], list[2], list[3]};
+    else if (!list.empty())
+      in.malformed(in.range(in.lexer.peek()), "expected kernel, stride, dilation and pad");
+  }
   void groups(std::string_view name, std::vector<std::vector<std::int64_t>> &list) {
     if (!open(name))
       return;

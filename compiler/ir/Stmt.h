@@ -161,10 +161,13 @@ struct TensorMap {
   std::vector<std::int64_t> box; ///< elements per dim of the tensor, each 1 to 256
   std::int64_t swizzleBytes = 0; ///< 128, 64 or 32: how tiles lie in shared memory; 0: as rows
   Access access = Access::Read;  ///< of the tensor, by the call
+  /// Of an image that is copied unfolded; its box is {1, 1, pixels, channels}.
+  std::optional<Unfold> unfold = {};
 
   /// Whether the two may be one descriptor.
   bool sameAs(const TensorMap &other) const {
-    return tensor == other.tensor && box == other.box && swizzleBytes == other.swizzleBytes;
+    return tensor == other.tensor && box == other.box && swizzleBytes == other.swizzleBytes &&
+           unfold == other.unfold;
   }
 };
 /// A string is a C string literal.

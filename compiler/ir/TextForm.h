@@ -73,6 +73,7 @@ template <class IO> void describe(IO &io, Buffer &b) {
     io.expressions("strides", b.strides);
     io.bufferOption("view", b.base);
     io.expression("offset", b.baseOffset);
+    io.unfold("unfold", b.unfold);
     io.integer("versions", b.versions, 1);
     io.layout("layout", b.layout);
     io.word("origin", b.origin, origins);

@@ -150,6 +150,9 @@ void VerifyState::buffer(const Buffer &b) {
     need(b.base->scope == b.scope, [&] { return name + " is a view into another scope"; });
     optional(b.baseOffset, "a view's offset");
   }
+  if (b.unfold)
+    need(b.scope == Scope::Global && b.rank() == 2 && b.base && b.base->rank() == 4,
+         [&] { return name + " is unfolded, but no image"; });
   if (!b.layout || isThread())
     return;
   const Layout &l = *b.layout;

@@ -133,5 +133,41 @@ TLC_HOST tlc_status tensor_map_im2col(CUtensorMap *map, int dtype, int rank, voi
   return result == CUDA_SUCCESS ? TLC_OK : tensor_map_failed("not encodable", int(result));
 }
 
+//@ make_tensor_map_im2col
+// `tensor_map_im2col` of an image [n, h, w, channel] as a launcher has it, of which a copy takes
+// `pixels` pixels of the convolution's result with `channels` channels of one tap each. Strides
+// count elements of `bytes` bytes.
+struct unfold {
+  int kernel, stride, dilation, pad;
+};
+TLC_HOST tlc_status make_tensor_map_im2col(const char *function, CUtensorMap *map,
+                                           CUtensorMapDataType dtype, int bytes, const void *base,
+                                           const int64_t (&shape)[4], const int64_t (&strides)[4],
+                                           const unfold &by, int pixels, int channels,
+                                           int swizzle) {
+  bool empty = false;
+  for (int d = 0; d < 4; ++d)
+    empty = empty || shape[d] <= 0;
+  uint64_t dims[4], pitches[3];
+  for (int d = 0; d < 4; ++d) {
+    const int from = 3 - d;
+    dims[d] = empty ? (d == 0 ? uint64_t(channels) : uint64_t(by.dilation * by.kernel + 1))
+                    : uint64_t(shape[from]);
+    if (d == 0)
+      continue;
+    const int64_t pitch = strides[from] * bytes;
+    if (pitch < 0 || pitch % 16 != 0)
+      return fail(TLC_ERR_ALIGNMENT,
+                  "%s: rows of a tensor lie %lld bytes apart, which is no multiple of 16", function,
+                  (long long)pitch);
+    pitches[d - 1] = uint64_t(pitch == 0 ? 16 : pitch);
+  }
+  const int corner = by.pad - by.dilation * (by.kernel - 1);
+  const int lower[2] = {-by.pad, -by.pad}, upper[2] = {corner, corner};
+  const uint32_t steps[4] = {1, uint32_t(by.stride), uint32_t(by.stride), 1};
+  return tensor_map_im2col(map, dtype, 4, const_cast<void *>(base), dims, pitches, lower, upper,
+                           channels, pixels, steps, swizzle, 256);
+}
+
 //@ end
 } // namespace tlc

@@ -106,6 +106,7 @@ PROGRAMS = [
     sample("fp8_gemm"),
     Program("gemm_family", sorted((SAMPLES / "gemm_family").glob("*.tl")), SAMPLES / "gemm_family/main.cpp"),
     sample("gemv"),
+    sample("conv2d"),
     sample("gemm", "eager.tl", runs=[(), *(tuple(map(str, s)) for s in GEMMS)]),
     sample("splitk_gemm"),
     sample("dequant_gemm"),

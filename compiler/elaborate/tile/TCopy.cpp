@@ -1,6 +1,7 @@
 // Copies and fills.
 #include "elaborate/tile/TLayout.h"
 #include "elaborate/tile/TTiles.h"
+#include "ir/Unfold.h"
 
 namespace tlc::elaborate {
 
@@ -308,8 +309,7 @@ Value transpose(TCall &c) {
   return Value::none();
 }
 
-/// One tile of the unfolded image of a convolution, NHWC: row = output pixel, column = (kernel y,
-/// kernel x, channel).
+/// One tile of the unfolded image of a convolution, NHWC.
 Value im2col(TCall &c) {
   std::optional<Tile> image = c.tile("img"), column = c.tile("col");
   Expr nhw = c.index("nhw_step"), step = c.index("c_step");
@@ -324,39 +324,22 @@ Value im2col(TCall &c) {
     return Value::none();
   }
   // One index type for all: the widest that occurs.
-  std::vector<Expr> shape = img.shape;
+  const std::vector<Expr> &shape = img.shape;
   DType type = Scalar::Int32;
   for (const Expr &x : {nhw, step, shape[0], shape[1], shape[2], shape[3]})
     if (x.dtype().bits() > 32)
       type = Scalar::Int64;
-  for (Expr *x : {&nhw, &step, &shape[0], &shape[1], &shape[2], &shape[3], &tile[0], &tile[1]})
+  for (Expr *x : {&nhw, &step, &tile[0], &tile[1]})
     *x = convert(c.e, *x, type);
-  auto out = [&](unsigned d) { // height or width of the output
-    return ir::floorDiv(shape[d] + (2 * *pad - *dilation * (*kernel - 1) - 1), *stride) + 1;
-  };
-  Expr height = out(1), width = out(2), channels = shape[3];
-  auto &map = c.builder().add<ir::MapStmt>();
-  map.vars = {c.context().var("i", tile[0].dtype()), c.context().var("j", tile[1].dtype())};
-  map.extents = tile;
-  c.builder().in(map.body, [&] {
-    Expr pixel = nhw * tile[0] + map.vars[0], k = step * tile[1] + map.vars[1];
-    Expr y = ir::floorMod(ir::floorDiv(pixel, width), height) * *stride +
-             ir::floorMod(ir::floorDiv(k, channels * *kernel), *kernel) * *dilation - *pad;
-    Expr x = ir::floorMod(pixel, width) * *stride +
-             ir::floorMod(ir::floorDiv(k, channels), *kernel) * *dilation - *pad;
-    Expr n = ir::floorDiv(pixel, width * height);
-    // Rows below the image and columns right of it are the padding: reads there give 0.
-    Expr zero = c.context().zero(type);
-    Expr inside = ir::logicalAnd(ir::logicalAnd(ir::lessEqual(zero, y), ir::lessThan(y, shape[1])),
-                                 ir::logicalAnd(ir::lessEqual(zero, x), ir::lessThan(x, shape[2])));
-    inside = ir::logicalAnd(inside, ir::lessThan(k, channels * (*kernel * *kernel)));
-    inside = ir::logicalAnd(inside, ir::lessThan(n, shape[0]));
-    Expr value =
-        c.builder().load("pixel", ir::Element{&img, {n, y, x, ir::floorMod(k, channels)}, {}},
-                         inside, c.context().zero(img.dtype));
-    c.builder().store(elementAt(column->region, map.vars),
-                      convert(c.e, value, column->region.buffer->dtype));
-  });
+  ir::Unfold unfold{*kernel, *stride, *dilation, *pad};
+  ir::Buffer &view = ir::unfoldedView(c.e.kernel->function, img, unfold, type);
+  auto alloc = std::make_unique<ir::AllocStmt>(c.range);
+  alloc->buffer = &view;
+  ir::Block &body = c.e.kernel->launch->body;
+  body.insert(body.begin(), std::move(alloc));
+  auto &copy = c.builder().add<ir::CopyStmt>();
+  copy.source = {&view, {nhw * tile[0], step * tile[1]}, tile, 0, {}};
+  copy.target = column->region;
   return Value::none();
 }
 

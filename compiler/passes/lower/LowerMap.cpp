@@ -305,7 +305,8 @@ private:
       return 1;
     Element logical = element;
     logical.indices = resolved(element.indices);
-    return accessWidth(logical, shape, registers);
+    auto known = [&](Expr index) { return dependsOnMapOnly(index, {}); };
+    return accessWidth(logical, shape, registers, std::ranges::all_of(logical.indices, known));
   }
 
   void findWideAccesses() {
@@ -392,9 +393,8 @@ private:
   }
 
   bool onlyMoves() const {
-    return std::all_of(map.body.begin(), map.body.end(),
-                       [&](const StmtPtr &s) { return isa<MoveStmt>(*s); }) &&
-           wide.size() == map.body.size();
+    auto moves = [](const StmtPtr &s) { return isa<MoveStmt>(*s); };
+    return wide.size() == map.body.size() && std::ranges::all_of(map.body, moves);
   }
 
   static Buffer *bufferOf(Stmt &stmt) {

@@ -25,6 +25,7 @@
 // Why here: the layouts of shared tiles are decided, and everything elementwise, which takes the
 // copies that are left, comes after it.
 #include "analysis/Copies.h"
+#include "ir/Unfold.h"
 #include "ir/Walk.h"
 #include "passes/Pass.h"
 #include "passes/infer/LayoutExpr.h"
@@ -209,6 +210,12 @@ public:
 private:
   static TensorMap mapOf(const Region &global, const Region &shared, const TensorBoxes &boxes,
                          Access access) {
+    if (global.buffer->unfold)
+      return {global.buffer->base,
+              {1, 1, boxes.box[0], boxes.box[1]},
+              analysis::tileForm(*shared.buffer)->swizzleBytes,
+              access,
+              global.buffer->unfold};
     return {global.buffer, boxes.box, analysis::tileForm(*shared.buffer)->swizzleBytes, access};
   }
 
@@ -263,6 +270,8 @@ private:
   }
 
   static std::string named(const std::string &what, const Region &global) {
+    if (global.buffer->unfold)
+      return what + "_im2col_4d";
     return what + "_" + std::to_string(global.buffer->rank()) + "d";
   }
 
@@ -322,10 +331,22 @@ private:
       stmt.args.emplace_back(Pointer{corner.shared, elements(boxes), Access::Write});
       stmt.args.emplace_back(mapOf(copy.source, copy.target, boxes, Access::Read));
       stmt.args.emplace_back(Pointer{copy.barrier, context.int32(1), Access::ReadWrite});
-      stmt.args.insert(stmt.args.end(), corner.global.begin(), corner.global.end());
+      if (copy.source.buffer->unfold)
+        unfolded(stmt, *copy.source.buffer, corner);
+      else
+        stmt.args.insert(stmt.args.end(), corner.global.begin(), corner.global.end());
       if (mask)
         stmt.args.emplace_back(mask);
     });
+  }
+
+  /// The first pixel that a box has for the kernel's first tap, and how far its own tap is from
+  /// there.
+  void unfolded(CallStmt &stmt, const Buffer &view, const Corner &corner) const {
+    UnfoldedPixel p = unfoldedPixel(view, corner.global[1], corner.global[0]);
+    const std::int64_t dilation = view.unfold->dilation;
+    for (Expr e : {p.channel, p.startX, p.startY, p.n, p.kernelX * dilation, p.kernelY * dilation})
+      stmt.args.emplace_back(context.cast(Scalar::Int32, e));
   }
 
   void store(Builder &b, const RoleThreads &threads, const std::string &what, const Region &global,
@@ -550,6 +571,7 @@ void lowerTma(Function &function, PassContext &context) {
                  return transfers.lower(stmt, b, threads);
                });
   transfers.numberWarps(function);
+  expandUnfolded(function, [](const CopyStmt &) { return true; }); // views have done their part
   for (auto &launch : function.launches)
     addPrologue(function, *launch);
 }

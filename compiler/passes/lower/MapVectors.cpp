@@ -100,7 +100,22 @@ Index widestAccess(DType dtype, Index maxBytes) {
   return std::max<Index>(1, maxBytes * 8 / bits);
 }
 
-Index accessWidth(const Element &element, const MapShape &shape, Index limit) {
+namespace {
+
+/// Indices that run as the given ones do along the last dim, while all others stand still: for
+/// those, the variables that they use.
+std::vector<Expr> standIns(const MapShape &shape, const std::vector<Expr> &indices) {
+  std::vector<Expr> result;
+  for (Expr var : shape.vars)
+    if (std::any_of(indices.begin(), indices.end() - 1, [&](Expr e) { return uses(e, var); }))
+      result.push_back(var);
+  result.push_back(indices.back());
+  return result;
+}
+
+} // namespace
+
+Index accessWidth(const Element &element, const MapShape &shape, Index limit, bool anyRows) {
   const Buffer &buffer = *element.buffer;
   if (element.indices.empty() || element.physical)
     return 1;
@@ -109,6 +124,8 @@ Index accessWidth(const Element &element, const MapShape &shape, Index limit) {
   if (limit <= 1)
     return 1;
   auto map = indexMap(shape.vars, shape.extents, element.indices);
+  if (!map && anyRows)
+    map = indexMap(shape.vars, shape.extents, standIns(shape, element.indices));
   if (!map)
     return 1;
   auto coordinates = composeExtended(map->layout, *shape.schedule);

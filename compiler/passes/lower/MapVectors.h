@@ -24,8 +24,9 @@ struct MapShape {
 
 /// Largest power of two w <= limit such that registers w*k … w*k + w - 1 of the schedule address w
 /// consecutive elements of `element`'s buffer, aligned to w elements. `indices` are logical. 1 if
-/// nothing is known.
-Index accessWidth(const ir::Element &element, const MapShape &shape, Index limit);
+/// nothing is known. `anyRows`: all indices but the last may be any functions of the variables.
+Index accessWidth(const ir::Element &element, const MapShape &shape, Index limit,
+                  bool anyRows = false);
 
 /// Whether `condition` is the same for all registers of each aligned group of w (the group runs
 /// along one map variable).

@@ -13,6 +13,7 @@
 // elsewhere those that convert or are not aligned. Stands directly before the pipeliner; the plan
 // says which loops are pipelined at all.
 #include "analysis/Copies.h"
+#include "ir/Unfold.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
 #include "passes/pipeline/PipelineLoops.h"
@@ -70,11 +71,28 @@ private:
   Launch &launch;
 };
 
+/// Unfolded images are read pixel by pixel where no producer will load them.
+void expandUnloaded(Function &function, PassContext &context) {
+  if (!hasUnfolded(function))
+    return;
+  std::unordered_set<const Stmt *> loaded;
+  for (std::size_t i = 0; i < function.launches.size(); ++i) {
+    LaunchPlan *plan = context.schedule.launch(i);
+    if (plan && plan->specialize.value_or(false))
+      walk(function.launches[i]->body, [&](Stmt &stmt) {
+        loaded.insert(&stmt);
+        return true;
+      });
+  }
+  expandUnfolded(function, [&](const CopyStmt &copy) { return loaded.count(&copy) != 0; });
+}
+
 } // namespace
 
 void splitCopies(Function &function, PassContext &context) {
   if (!context.target.isGpu())
     return;
+  expandUnloaded(function, context);
   std::size_t index = 0;
   for (auto &launch : function.launches) {
     LaunchPlan *plan = context.schedule.launch(index++);

@@ -58,7 +58,7 @@ public:
       return;
     factor = wanted / depth;
     if (std::all_of(operands.begin(), operands.end(), [&](auto &entry) {
-          return movesAlong(entry.second) && endsInZeros(entry.second);
+          return movesAlong(entry.second) && endsInZeros(entry.second) && staysInTap(entry.second);
         }))
       deepen();
   }
@@ -97,6 +97,12 @@ private:
            copy.source.buffer->dtype == tile.dtype && copy.copyKind == CopyKind::Auto &&
            !copy.async && !copy.barrier.buffer && !copy.multicast && !copy.coalescedWidth &&
            (!copy.source.buffer->safeValue || copy.source.buffer->safeValue.isConstant(0));
+  }
+
+  /// Whether the columns of an unfolded image that a round would have are of one tap.
+  bool staysInTap(const Operand &operand) const {
+    const Buffer &tensor = *operand.copy->source.buffer;
+    return !tensor.unfold || tensor.base->shape[3].constant().value_or(1) % (depth * factor) == 0;
   }
 
   /// An operand of a product, of the depth that the others have.

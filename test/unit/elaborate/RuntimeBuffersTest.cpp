@@ -153,7 +153,7 @@ def main(X: T.Tensor((2, 8, 8, 4), T.float16), Y: T.Tensor((128, 36), T.float16)
         T.im2col(X, S, bx, 0, 3, 1, 1, 1)
         T.copy(S, Y[bx * 64, 0])
 )");
-  has(e.ir(), "load %pixel = %X[");
+  has(e.ir(), "copy %X_unfolded[");
   CHECK(refused(withTiles("T.im2col(A, S, bx, 0, 3, 1, 1, 1)")).substr(0, 6) == "TL2051");
 }
 

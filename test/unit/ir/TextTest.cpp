@@ -93,6 +93,8 @@ TEST_CASE("a whole kernel prints as it is written") {
 TEST_CASE("every statement keeps every field") {
   const char *statements[] = {
       "alloc %y: local f8e4m3[4]",
+      "alloc %y: global f32[4, 9] view(%B) unfold(3, 2, 1, 4)",
+      "call @g(read map(%B box(1, 1, 8, 16) swizzle(128) unfold(3, 1, 2, 0)))",
       "let %x = %tx * 4 + 1",
       "let %x = 0.5:f16",
       "load %x: f16x4 = %s[%tx, 0] if(%tx < 4)",

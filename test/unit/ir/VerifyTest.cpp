@@ -80,6 +80,8 @@ TEST_CASE("rules of statements") {
       {"tile", "mbar wait %bar[0]", "the value is missing", "mbar wait %bar[0] value(0)"},
       {"tile", "alloc %y: local f32[%tx]", "not constant", "alloc %y: local f32[4]"},
       {"tile", "alloc %y: global f32[4]", "only views", "alloc %y: global f32[4] view(%B)"},
+      {"tile", "alloc %y: global f32[2, 2] view(%B) unfold(1, 1, 1, 0)", "no image",
+       "alloc %y: global f32[2, 2] view(%B)"},
       {"tile", "alloc %y: local f32[] init(1:i8)", "another dtype", "alloc %y: local i8[] init(1)"},
       {"tile", "alloc %y: local f32[2] view(%s)", "another scope",
        "alloc %y: shared f32[2] view(%s)"},

@@ -80,6 +80,7 @@ FAMILIES = {
     "swiglu": ("gemm_family/epilogues.tl", "swiglu(M, N, K, {tile})", [(256, 128, 128, 64, 4), (256, 128, 96, 64, 4)]),
     "batched": ("gemm_family/batched.tl", "batched(batch, M, N, K, {tile})", [(256, 128, 256, 64, 4), (256, 128, 128, 64, 5)]),
     "skinny": ("gemm_family/skinny.tl", "skinny(M, N, K, {tile})", SKINNY_TILES),
+    "conv2d": ("conv2d/kernel.tl", "convolution(N, H, W, C=128, F=128, {tile})", [(256, 128, 128, 64, 4), (256, 256, 128, 64, 4)]),
     "splitk": ("splitk_gemm/kernel.tl", "matmul(M, N, K, splits=4, {tile})", [(256, 128, 64, 64, 6), (128, 64, 64, 64, 6)]),
 }
 # (heads, splits, block_N) of latent attention; see torch_decode.py.

@@ -118,6 +118,26 @@ def splitk(m, n, k):
                 lambda: a.float() @ b.float(), 1e-3, 2 * m * n * k, before=lambda case: case.arguments[-1].zero_())
 
 
+def conv2d(n, height, width):
+    """3 x 3, 128 channels in and out; sizes are those of the image. Weights are [3 * 3 * channels, filters]."""
+    channels = filters = 128
+    x, weights = normal(n, height, width, channels, dtype=HALF), normal(9 * channels, filters, dtype=HALF) / math.sqrt(9 * channels)
+    image = x.permute(0, 3, 1, 2)
+    taps = weights.view(3, 3, channels, filters).permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+
+    def rows(y):
+        return y.permute(0, 2, 3, 1).reshape(-1, filters)
+
+    def reference():
+        torch.backends.cudnn.allow_tf32 = False
+        return rows(functional.conv2d(image.float(), taps.float(), padding=1))
+
+    torch.backends.cudnn.benchmark = True
+    return Case([x, weights, poisoned(n * height * width, filters, dtype=HALF)],
+                {"cuDNN": lambda: rows(functional.conv2d(image, taps, padding=1))}, reference, 1e-3,
+                2 * n * height * width * 9 * channels * filters)
+
+
 EXTRAS = frozenset() # of "compile", "triton": peers that cost seconds each
 FAMILIES = {
     "plain": plain,
@@ -130,6 +150,7 @@ FAMILIES = {
     "batched": batched,
     "skinny": skinny,
     "splitk": splitk,
+    "conv2d": conv2d,
 }
 # By the rows of the performance table.
 ROWS = {
@@ -142,6 +163,7 @@ ROWS = {
     "swiglu": [("15", 4096, 14336, 4096)],
     "batched": [("18", 8, 1024, 1024, 1024)],
     "splitk": [("19", 128, 2112, 7168)],
+    "conv2d": [("conv-64", 128, 64, 64), ("conv-56", 32, 56, 56)],
     "skinny": [("21", 16, 8192, 8192), ("21-64", 64, 8192, 8192), ("20", 64, 7168, 16384)],
 }
 
