@@ -122,7 +122,7 @@ TLC_DEVICE __nv_bfloat16 add_once(__nv_bfloat16 *p, __nv_bfloat16 value) {
 #else
   return bit_cast<__nv_bfloat16>(
       atomic_update(reinterpret_cast<uint16_t *>(p), [=](uint16_t old) {
-        return bit_cast<uint16_t>(add(bit_cast<__nv_bfloat16>(old), value));
+        return bit_cast<uint16_t>(plus(bit_cast<__nv_bfloat16>(old), value));
       }));
 #endif
 }

@@ -24,4 +24,9 @@ std::int64_t allocatedBytes(const Block &block, Scope scope, const Copies &copie
   return sum;
 }
 
+std::int64_t registersOf(const Block &block, std::int64_t threads) {
+  constexpr std::int64_t others = 40; // addresses, counters, operands on their way
+  return allocatedBytes(block, Scope::Fragment) / 4 / threads + others;
+}
+
 } // namespace tlc::passes

@@ -17,4 +17,8 @@ using Copies = std::function<std::int64_t(const ir::Buffer &)>;
 /// says how often each counts: null means its versions.
 std::int64_t allocatedBytes(const ir::Block &block, ir::Scope scope, const Copies &copies = {});
 
+/// Registers of a thread, of so many in a block, that all fragments and what else a thread keeps
+/// take at once.
+std::int64_t registersOf(const ir::Block &block, std::int64_t threads);
+
 } // namespace tlc::passes

@@ -98,9 +98,11 @@ private:
       return plan;
     std::int64_t more = bytesLoaded(loop);
     std::int64_t now = allocatedBytes(launch.body, Scope::Shared);
-    std::int64_t threads = launch.threadCount();
-    if (more > 0 && residentBlocks(pass.target, threads, now) ==
-                        residentBlocks(pass.target, threads, now + more)) {
+    auto blocks = [&](std::int64_t bytes) {
+      const std::int64_t threads = launch.threadCount();
+      return residentBlocks(pass.target, threads, bytes, registersOf(launch.body, threads));
+    };
+    if (more > 0 && blocks(now) == blocks(now + more)) {
       plan.stages = 2;
       plan.reason = "a second stage costs no occupancy";
     }

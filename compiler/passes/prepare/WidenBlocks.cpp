@@ -30,8 +30,6 @@ using namespace ir;
 
 namespace {
 
-/// Registers of a thread that hold no tile.
-constexpr std::int64_t otherRegisters = 40;
 /// More consumers than these leave each too few registers.
 constexpr std::int64_t mostGroups = 4;
 
@@ -76,11 +74,11 @@ public:
     auto halves = [&] {
       return threads * 2 <= mostGroups * group && rows % (64 * (threads * 2 / group)) == 0;
     };
-    while (registers(threads) > target.limits.registersPerThread && halves())
+    while (registersOf(launch.body, threads) > target.limits.registersPerThread && halves())
       threads *= 2;
     if (threads == group && pipelined && halves())
       threads *= 2;
-    if (registers(threads) <= target.limits.registersPerThread)
+    if (registersOf(launch.body, threads) <= target.limits.registersPerThread)
       launch.threads[0] = threads;
   }
 
@@ -112,10 +110,6 @@ private:
         return false;
     }
     return true;
-  }
-
-  std::int64_t registers(std::int64_t threads) const {
-    return allocatedBytes(launch.body, Scope::Fragment) / 4 / threads + otherRegisters;
   }
 
   Launch &launch;
