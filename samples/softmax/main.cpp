@@ -1,11 +1,14 @@
 #include "kernel.h"
+#ifdef SAMPLE_CUDA
+#include "long.h"
+#endif
 #include "sample.h"
 
 using sample::Half;
 
 namespace {
 
-enum class Form { Any, Kept, Registers };
+enum class Form { Any, Kept, Long, Registers };
 
 bool run(std::int64_t m, std::int64_t n, Form form = Form::Any) {
   auto x = sample::random<Half>(m * n, -8, 8);
@@ -17,6 +20,11 @@ bool run(std::int64_t m, std::int64_t n, Form form = Form::Any) {
   } else if (form == Form::Kept) {
     SAMPLE_CALL(softmax_kept, X.data(), Y.data(), m, n, nullptr, 0, nullptr);
     name += "_kept";
+#ifdef SAMPLE_CUDA
+  } else if (form == Form::Long) {
+    SAMPLE_CALL(softmax_long, X.data(), Y.data(), m, n, nullptr, 0, nullptr);
+    name += "_long";
+#endif
   } else {
     SAMPLE_CALL(softmax, X.data(), Y.data(), m, n, nullptr, 0, nullptr);
   }
@@ -41,8 +49,13 @@ bool run(std::int64_t m, std::int64_t n, Form form = Form::Any) {
 
 int main() {
   bool good = run(8, 512);
-  for (std::int64_t n : {1, 512, 1000, 2049, 9000}) // the last is longer than what is kept of a row
+  // The last is longer than what is kept of a row.
+  for (std::int64_t n : {1, 512, 1000, 2049, 9000, 12000})
     good = run(3, n, Form::Kept) && good;
+#ifdef SAMPLE_CUDA
+  for (std::int64_t n : {1, 1001, 2048, 4096, 6000, 9000})
+    good = run(3, n, Form::Long) && good;
+#endif
   good = run(5, 1000) && good;
   good = run(1, 1) && good;
   good = run(3, 4096, Form::Registers) && good;

@@ -98,7 +98,7 @@ class Difference:
 
 PROGRAMS = [
     sample("vector_add"),
-    sample("softmax"),
+    sample("softmax", "long.tl"),
     sample("rmsnorm"),
     sample("layernorm"),
     sample("transpose"),

@@ -10,13 +10,16 @@
 // Two statements can be moved apart: the pipeliner starts the loads of the next iteration before
 // the arithmetic of this one and stores them behind it. Done in pipelined loops only, for copies
 // from global to shared memory that the target cannot do asynchronously: on sm75 and AMD all,
-// elsewhere those that convert or are not aligned. Stands directly before the pipeliner; the plan
-// says which loops are pipelined at all.
+// elsewhere those that convert or are not aligned. Where nothing in a launch overlaps with loads,
+// those that can be are asynchronous all the same: more bytes are on their way than registers hold.
+// Stands directly before the pipeliner; the plan says which loops are pipelined at all.
 #include "analysis/Copies.h"
 #include "ir/Unfold.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
 #include "passes/pipeline/PipelineLoops.h"
+
+#include <utility>
 
 namespace tlc::passes {
 
@@ -26,6 +29,8 @@ namespace {
 
 /// Tiles beyond this many bytes per thread would not stay in registers.
 constexpr std::int64_t maxBytesPerThread = 128;
+/// Bytes of the pieces that asynchronous copies are best at.
+constexpr std::int64_t widestPiece = 16;
 
 class Splitter {
 public:
@@ -71,6 +76,45 @@ private:
   Launch &launch;
 };
 
+/// Whether nothing in the launch overlaps with loads or waits for them: no pipelined loop, no
+/// product, no synchronisation by the program.
+bool onlyMoves(Launch &launch, const LaunchPlan *plan) {
+  bool moves = plannedLoops(launch, plan).empty();
+  walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+    const auto *copy = dynCast<CopyStmt>(&stmt);
+    moves = moves && !isa<GemmStmt>(stmt) && !isa<AsyncStmt>(stmt) && !isa<MbarStmt>(stmt) &&
+            !isa<RoleStmt>(stmt) && !(copy && (copy->async || copy->barrier.buffer));
+    return moves;
+  });
+  return moves;
+}
+
+/// Loads that follow each other become asynchronous and are waited for behind the last.
+void awaitTogether(Function &function, Block &block,
+                   const std::unordered_set<const Stmt *> &loads) {
+  Block out;
+  Builder b(function, out);
+  bool open = false;
+  auto wait = [&] {
+    if (std::exchange(open, false)) {
+      b.commit();
+      b.wait(0);
+    }
+  };
+  for (StmtPtr &stmt : block) {
+    forEachBlock(*stmt, [&](Block &inner) { awaitTogether(function, inner, loads); });
+    bool loaded = loads.count(stmt.get()) != 0;
+    if (!loaded && !isa<AllocStmt>(*stmt))
+      wait();
+    b.range = stmt->range;
+    if (loaded)
+      cast<CopyStmt>(*stmt).async = open = true;
+    b.add(std::move(stmt));
+  }
+  wait();
+  block = std::move(out);
+}
+
 /// Unfolded images are read pixel by pixel where no producer will load them.
 void expandUnloaded(Function &function, PassContext &context) {
   if (!hasUnfolded(function))
@@ -107,7 +151,8 @@ void splitCopies(Function &function, PassContext &context) {
                  stmt.kind != StmtKind::Map;
         });
     Splitter splitter(function, *launch);
-    std::unordered_set<const Stmt *> chosen;
+    std::unordered_set<const Stmt *> chosen, loads;
+    const bool moves = !function.options.hintsAreBinding && onlyMoves(*launch, plan);
     analysis::Ranges ranges(function);
     ranges.enter(*launch);
     analysis::walkWithRanges(launch->body, ranges, [&](Stmt &stmt) {
@@ -117,9 +162,15 @@ void splitCopies(Function &function, PassContext &context) {
           !copy->multicast && // which a producer loads
           !analysis::canCopyAsync(*copy, context.target, ranges) && splitter.fits(*copy))
         chosen.insert(copy);
+      if (moves && copy && copy->copyKind == CopyKind::Auto && analysis::isSharedLoad(stmt) &&
+          analysis::canCopyAsync(*copy, context.target, ranges) &&
+          analysis::copyPieceBytes(*copy, ranges) == widestPiece)
+        loads.insert(copy);
       return true;
     });
     splitter.split(chosen);
+    if (!loads.empty())
+      awaitTogether(function, launch->body, loads);
   }
 }
 

@@ -59,7 +59,7 @@ MEMORY_BOUND = [
     ("softmax:4096:0", "softmax", "register_softmax(M, 4096)"),
     ("softmax:8192:0", "softmax", "register_softmax(M, 8192, threads=256)"),
     ("softmax:8192:1", "softmax", "kept_softmax(M, N)"),
-    ("softmax:131072:1", "softmax", "kept_softmax(M, N, kept=98304, pieces=4, threads=1024)"),
+    ("softmax:131072:1", "softmax/long.tl", "long_softmax(M, N)"),
     ("gemv", "gemv", "matvec(N, K)"),
     ("transpose", "transpose", "transpose_tiles(M, N)"),
     ("quantize:4096:4096", "quantize", "quantize(M, 4096, group=4096)"),
@@ -170,7 +170,8 @@ class Builder:
 
     def memory_bound(self, target, name, sample, instantiation):
         symbol = "bench_" + name.replace(":", "_")
-        library = self.library(self.work / target / name.replace(":", "-"), SAMPLES / sample / "kernel.tl", target, *(
+        source = SAMPLES / (sample if sample.endswith(".tl") else f"{sample}/kernel.tl")
+        library = self.library(self.work / target / name.replace(":", "-"), source, target, *(
             (symbol, f"{symbol} = {instantiation}") if "(" in instantiation else (instantiation, None)))
         return {"job": "torch", "target": target, "name": name, "library": str(library),
                 "symbol": symbol if "(" in instantiation else instantiation}
