@@ -1,5 +1,6 @@
 // Every function of runtime/hip that a device has, for the compiler that it is meant for (compile_hip.py). The
 // products are added by that script.
+#include "gpu/shared.h"
 #include "hip/atomic.h"
 #include "hip/barrier.h"
 #include "hip/launch.h"
@@ -9,6 +10,7 @@
 
 __global__ void everything(float *out, const float *in, int n) {
   TLC_DYNAMIC_SHARED(float, arena, 128);
+  TLC_SHARED_TILE(float, tile, 256, arena + 256);
   const int tid = int(threadIdx.x), lane = tlc::wave_lane();
   const tlc::buffer from = tlc::make_buffer(in, unsigned(n)), to = tlc::make_buffer(out, unsigned(n));
   alignas(16) float x[4], y[4] = {};
@@ -24,7 +26,7 @@ __global__ void everything(float *out, const float *in, int n) {
   tlc::copy<16>(&arena[4096 + tid * 4], x);
   tlc::wait_shared();
   tlc::barrier_only();
-  float sum = arena[tid ^ 1] + arena[4096 + (tid ^ 5)];
+  float sum = arena[tid ^ 1] + tile[tid & 255] + arena[4096 + (tid ^ 5)];
   sum += tlc::dpp<0xb1>(0.0f, sum) + tlc::dpp<0x141>(sum, sum);
   sum += tlc::shfl_xor(sum, 16) + tlc::shfl_up(sum, 1) + tlc::shfl_down(sum, 2, 16) + tlc::shfl(sum, 3, 8);
   sum += tlc::read_lane(sum, n & 31) + tlc::read_first_lane(sum);
