@@ -17,12 +17,12 @@ std::vector<std::string_view> fileOrder(Family family) {
                                          "portable/host.h"};
   if (family == Family::Cuda)
     for (std::string_view name :
-         {"cuda/base.cuh",       "cuda/half.cuh",      "cuda/bfloat16.cuh", "cuda/convert.cuh",
-          "cuda/math.cuh",       "gpu/shared.h",       "gpu/copy.h",        "cuda/async.cuh",
-          "cuda/warp.cuh",       "cuda/matrix.cuh",    "cuda/sparse.cuh",   "cuda/barrier.cuh",
-          "cuda/grid.cuh",       "cuda/mbarrier.cuh",  "cuda/cluster.cuh",  "cuda/tma.cuh",
-          "cuda/descriptor.cuh", "cuda/wgmma.cuh",     "cuda/atomic.cuh",   "cuda/debug.cuh",
-          "cuda/launch.cuh",     "cuda/tensor_map.cuh"})
+         {"cuda/base.cuh",  "cuda/half.cuh",       "cuda/bfloat16.cuh",  "cuda/convert.cuh",
+          "cuda/math.cuh",  "gpu/shared.h",        "gpu/copy.h",         "cuda/async.cuh",
+          "cuda/warp.cuh",  "cuda/matrix.cuh",     "cuda/sparse.cuh",    "cuda/barrier.cuh",
+          "cuda/grid.cuh",  "cuda/mbarrier.cuh",   "cuda/cluster.cuh",   "cuda/cluster_sum.cuh",
+          "cuda/tma.cuh",   "cuda/descriptor.cuh", "cuda/wgmma.cuh",     "cuda/atomic.cuh",
+          "cuda/debug.cuh", "cuda/launch.cuh",     "cuda/tensor_map.cuh"})
       order.push_back(name);
   if (family == Family::Cpu)
     for (std::string_view name :

@@ -72,6 +72,24 @@ StmtPtr freshCopy(Function &function, const Stmt &stmt, Substitution &map) {
   return std::move(copy.front());
 }
 
+std::unique_ptr<Launch> freshCopy(Function &function, const Launch &launch, Substitution &map) {
+  auto copy = std::make_unique<Launch>(launch);
+  auto fresh = [&](Expr &var) {
+    if (!var)
+      return;
+    Expr mine = function.context->var(var->name, var.dtype());
+    map.emplace_back(var, mine);
+    var = mine;
+  };
+  for (Expr &var : copy->blockVars)
+    fresh(var);
+  for (Expr &var : copy->threadVars)
+    fresh(var);
+  fresh(copy->tid);
+  copy->body = freshCopy(function, launch.body, map);
+  return copy;
+}
+
 StmtPtr refilled(const Stmt &stmt, Builder &b, const std::function<void(const Block &)> &fill) {
   StmtPtr copy = cloneStmt(stmt);
   std::vector<const Block *> sources;

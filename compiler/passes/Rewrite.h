@@ -15,6 +15,9 @@ namespace tlc::passes {
 /// another place needs. The new names for the old are added to `map`.
 ir::Block freshCopy(ir::Function &function, const ir::Block &block, ir::Substitution &map);
 ir::StmtPtr freshCopy(ir::Function &function, const ir::Stmt &stmt, ir::Substitution &map);
+/// The same of a launch: its block and thread variables are new ones, too.
+std::unique_ptr<ir::Launch> freshCopy(ir::Function &function, const ir::Launch &launch,
+                                      ir::Substitution &map);
 
 /// A copy of a statement in whose blocks stands what `fill` appends to the builder for each block
 /// of the original.

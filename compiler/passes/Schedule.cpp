@@ -98,14 +98,17 @@ private:
       launch.cluster = {*number(parts[1]), *number(parts[2])};
     else if (what == "spread" && parts.size() == 2 && number(parts[1]).value_or(0) > 0)
       launch.spread = *number(parts[1]);
+    else if (what == "parts" && parts.size() == 2 && number(parts[1]).value_or(0) > 1)
+      launch.parts = *number(parts[1]);
     else if (what == "persistent")
       readPersistent(parts, launch);
     else if (what == "specialize")
       readSpecialize(parts, launch);
     else
-      message = "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
-                "NAME ...`, `add NAME ...`, `cluster M N`, `spread N`, `persistent ...`, "
-                "`specialize ...` or `}`";
+      message =
+          "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
+          "NAME ...`, `add NAME ...`, `cluster M N`, `spread N`, `parts N`, `persistent ...`, "
+          "`specialize ...` or `}`";
   }
 
   void readSpecialize(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -275,6 +278,8 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
              std::to_string((*launch.cluster)[1]) + comment(launch.clusterReason));
   if (launch.spread)
     out.line("spread " + std::to_string(launch.spread) + comment(launch.spreadReason));
+  if (launch.parts)
+    out.line("parts " + std::to_string(launch.parts) + comment(launch.partsReason));
   if (launch.persistent)
     out.line("persistent " + persistentText(launch) + comment(launch.persistentReason));
   if (launch.specialize)

@@ -11,6 +11,8 @@
 //     cluster 2 1                       // blocks along the first and the second grid dimension
 //     spread 8                          // the tiles of a block are shared out to so many, which
 //                                       // form a cluster; 1: they are not
+//     parts 8                           // of a launch that is there for tiles that do not fill the
+//                                       // machine: up to so many blocks share a tile's sums
 //     persistent no                     // yes: as many blocks as fit, each walks over tiles;
 //                                       // `stages N`: what it loads once a tile lies N-fold in
 //                                       // shared memory; `fold D grows|shrinks`: tiles take the
@@ -102,6 +104,10 @@ struct LaunchPlan {
   /// not.
   std::int64_t spread = 0;
   std::string spreadReason;
+  /// Blocks of a cluster that may share the sums of one tile (split-sums), a power of two; 0: it is
+  /// no such launch.
+  std::int64_t parts = 0;
+  std::string partsReason;
   /// None: nobody decided, which means no.
   std::optional<bool> persistent, specialize;
   bool split =

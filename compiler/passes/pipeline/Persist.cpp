@@ -48,6 +48,7 @@
 #include "analysis/Copies.h"
 #include "ir/Builder.h"
 #include "ir/Walk.h"
+#include "passes/LaunchConstants.h"
 #include "passes/Pass.h"
 #include "passes/plan/PlanSharing.h"
 
@@ -58,16 +59,6 @@ namespace tlc::passes {
 using namespace ir;
 
 namespace {
-
-Expr multiprocessors(Function &function) {
-  for (const LaunchConstant &constant : function.launchConstants)
-    if (constant.what == LaunchConstant::What::MultiprocessorCount)
-      return constant.var;
-  LaunchConstant constant;
-  constant.var = function.context->var("multiprocessors", Scalar::Int32);
-  function.launchConstants.push_back(constant);
-  return constant.var;
-}
 
 /// Bytes that tiles which run at a time may read of an L2 cache of 50 MB.
 constexpr std::int64_t cacheShare = 36 << 20;
@@ -133,11 +124,20 @@ private:
     Expr planes, group;
   };
 
+  /// An extent as it is where the launch is the one that is started, whatever the device.
+  Expr wherever(Expr extent) const {
+    Substitution first;
+    for (const LaunchConstant &constant : function.launchConstants)
+      if (constant.what == LaunchConstant::What::Computed && uses(extent, constant.var))
+        first.emplace_back(constant.var, context.integer(constant.var.dtype(), 0));
+    return substitute(extent, first);
+  }
+
   /// Tiles are numbered with 32 bits, and so many more blocks than tiles do not do harm.
   void requireCountable() {
     Expr product = context.integer(Scalar::Int64, 1);
     for (Expr extent : launch.grid)
-      product = product * context.cast(Scalar::Int64, extent);
+      product = product * context.cast(Scalar::Int64, wherever(extent));
     Expr fits = lessEqual(product, context.integer(Scalar::Int64, std::int64_t{1} << 30));
     if (!fits.isConstant(1))
       function.constraints.push_back({fits, "at most 2^30 tiles", launch.range});
@@ -180,17 +180,7 @@ private:
       builder.add(std::move(stmt));
   }
 
-  /// What the launcher computes once for all blocks.
-  Expr constant(const char *name, Expr value) {
-    if (value.isConstant() || value.isVar())
-      return value;
-    LaunchConstant constant;
-    constant.what = LaunchConstant::What::Computed;
-    constant.var = context.var(name, value.dtype());
-    constant.value = value;
-    function.launchConstants.push_back(constant);
-    return constant.var;
-  }
+  Expr constant(const char *name, Expr value) { return launchConstant(function, name, value); }
 
   Work shareOut() {
     Work work;
@@ -333,7 +323,7 @@ private:
   void bindBlock(Builder &builder, const std::vector<Expr> &values) const {
     for (std::size_t d = 0; d < extents.size(); ++d) {
       Expr var = launch.blockVars[d], value = values[d];
-      Expr end = context.cast(var.dtype(), launch.grid[d]);
+      Expr end = context.cast(var.dtype(), wherever(launch.grid[d]));
       if (shares && d == *plan.sharedAxis) {
         value = context.binary(BinaryOp::Shl, value, pair) + rank;
         end = end + 1; // the second of the last pair
@@ -376,10 +366,12 @@ private:
   std::vector<Expr> extents; ///< of the grid as it was
 };
 
-bool usesLaunchConstant(const Function &function, const Launch &launch) {
+/// Whether the program has as many blocks as the device holds. (What is computed of such a number
+/// only says which of several launches there is.)
+bool dependsOnDevice(const Function &function, const Launch &launch) {
   for (const LaunchConstant &constant : function.launchConstants)
     for (Expr extent : launch.grid)
-      if (uses(extent, constant.var))
+      if (constant.what == LaunchConstant::What::MultiprocessorCount && uses(extent, constant.var))
         return true;
   return false;
 }
@@ -391,7 +383,7 @@ std::string whyNotPersistent(const Function &function, const Launch &launch) {
     return "its blocks wait for each other";
   if (launch.cluster != std::array<std::int64_t, 3>{1, 1, 1})
     return "its blocks form clusters";
-  if (usesLaunchConstant(function, launch))
+  if (dependsOnDevice(function, launch))
     return "its grid depends on the device";
   std::string why;
   walk(launch.body, [&](const Stmt &stmt) {

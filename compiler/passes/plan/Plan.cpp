@@ -40,7 +40,11 @@ public:
     plan.raster = launch.raster;
     plan.rasterReason = launch.raster.panel ? "as written" : "";
     plan.minBlocks = launch.minBlocksPerSm;
-    if (launch.cluster[0] * launch.cluster[1] > 1) {
+    if (launch.clusterSize) {
+      plan.parts = launch.cluster[0];
+      plan.partsReason = "blocks share the sums of a tile where tiles do not fill the machine, "
+                         "which changes the order of additions";
+    } else if (launch.cluster[0] * launch.cluster[1] > 1) {
       plan.cluster = {launch.cluster[0], launch.cluster[1]};
       plan.clusterReason = "as written";
     }
@@ -67,6 +71,11 @@ public:
       planSpread(launch, pass, plan, given);
     if (given)
       follow(*given, plan);
+    if (plan.parts && (plan.cluster || !plan.specialize.value_or(false)))
+      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
+          .note(
+              "blocks that share sums are a cluster of that, and specialised: others may not have "
+              "begun");
     return plan;
   }
 

@@ -161,26 +161,6 @@ private:
   std::map<std::uint32_t, Wanted> divisors; ///< by the pitch's id: a stable order
 };
 
-/// The same launch with variables and buffers of its own.
-std::unique_ptr<Launch> copyOf(Function &function, const Launch &launch) {
-  auto copy = std::make_unique<Launch>(launch);
-  Substitution map;
-  auto fresh = [&](Expr &var) {
-    if (!var)
-      return;
-    Expr mine = function.context->var(var->name, var.dtype());
-    map.emplace_back(var, mine);
-    var = mine;
-  };
-  for (Expr &var : copy->blockVars)
-    fresh(var);
-  for (Expr &var : copy->threadVars)
-    fresh(var);
-  fresh(copy->tid);
-  copy->body = freshCopy(function, launch.body, map);
-  return copy;
-}
-
 /// The launch is there for calls of which `condition` holds, and makes use of `known`, which
 /// follows from it.
 void specialize(Launch &launch, Expr condition, Expr known) {
@@ -236,7 +216,8 @@ void alignedVariants(Function &function, PassContext &context) {
     Expr aligned = loads && rest ? logicalAnd(loads, rest) : loads ? loads : rest;
     std::unique_ptr<Launch> storing, half, other;
     auto variant = [&](const char *suffix, Expr condition, Expr known) {
-      std::unique_ptr<Launch> made = copyOf(function, *launch);
+      Substitution renamed;
+      std::unique_ptr<Launch> made = freshCopy(function, *launch, renamed);
       made->name += suffix;
       specialize(*made, condition, known);
       return made;

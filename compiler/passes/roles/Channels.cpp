@@ -86,9 +86,12 @@ private:
     std::string why;
     walk(std::as_const(launch.body), [&](const Stmt &stmt) {
       switch (stmt.kind) {
+      case StmtKind::Barrier:
+        if (isMeeting(stmt))
+          break;
+        [[fallthrough]];
       case StmtKind::Role:
       case StmtKind::Mbar:
-      case StmtKind::Barrier:
       case StmtKind::Fence:
       case StmtKind::Async:
         why = "the program synchronises its threads itself";
@@ -467,6 +470,11 @@ bool ChannelPlan::byThreads() const {
 bool ChannelPlan::isOwn(const Stmt &stmt) const {
   const auto *alloc = dynCast<AllocStmt>(&stmt);
   return alloc && own.count(alloc->buffer->storage());
+}
+
+bool isMeeting(const Stmt &stmt) {
+  const auto *barrier = dynCast<BarrierStmt>(&stmt);
+  return barrier && barrier->scope == BarrierScope::Cluster && !barrier->userWritten;
 }
 
 bool isWarpgroupGemm(const Stmt &stmt) {

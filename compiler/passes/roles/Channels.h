@@ -51,6 +51,9 @@ struct ChannelPlan {
 ChannelPlan findChannels(ir::Function &function, ir::Launch &launch, const Target &target,
                          const LaunchPlan *plan);
 
+/// Whether at a statement all threads of a cluster's blocks meet, by the compiler's own wish.
+bool isMeeting(const ir::Stmt &stmt);
+
 /// Whether a statement is a product of whole warpgroups.
 bool isWarpgroupGemm(const ir::Stmt &stmt);
 

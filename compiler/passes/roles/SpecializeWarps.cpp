@@ -176,6 +176,19 @@ private:
       out = std::move(fresh);
     else
       out.push_back(role(0, 1, 0, fresh));
+    meet(out);
+  }
+
+  /// Where the program's threads meet those of other blocks, all of a block are wanted: the
+  /// producer's come when they have loaded everything.
+  void meet(Block &out) {
+    Builder b(function, out);
+    b.range = launch.range;
+    for (const StmtPtr &stmt : launch.body)
+      if (isMeeting(*stmt)) {
+        b.barrier().scope = BarrierScope::Warp; // behind what one lane has done
+        b.add(cloneStmt(*stmt));
+      }
   }
 
   /// Arrivals that fill a tile: of each thread that copies, of the one that issues tensor copies,

@@ -49,6 +49,8 @@ EMU_OPEN
 #include "cluster.h"
 #include "copy.h"
 #include "descriptor.h"
+
+#include "../../cuda/cluster_sum.cuh"
 #include "matrix.h"
 #include "mbarrier.h"
 #include "packed.h"

@@ -26,6 +26,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <sstream>
 #include <string>
@@ -234,22 +235,41 @@ struct Memory {
     return milliseconds;
   }
 
-  /// Median milliseconds of each of `count`, few launches in turns, so that heat and clock hit all
-  /// alike.
-  std::vector<float> quick(size_t count, const std::function<void(size_t)> &launch) {
-    constexpr size_t rounds = 4;
-    std::vector<float> times(count * rounds);
-    for (size_t i = 0; i <= rounds; ++i)
-      for (size_t j = 0; j < count; ++j)
-        if (float t = once([&] { launch(j); }); i) // the first one warms up
-          times[j * rounds + i - 1] = t;
-    std::vector<float> medians;
-    for (size_t j = 0; j < count; ++j) {
-      auto first = times.begin() + long(j * rounds);
-      medians.push_back(float(median(std::vector<float>(first, first + long(rounds)))));
+  /// Median milliseconds of each of `which`, `rounds` launches in turns, in an order drawn anew for each turn, so that heat
+  /// and clock hit all alike.
+  std::vector<float> inTurns(const std::vector<size_t> &which, int rounds, const std::function<void(size_t)> &launch) {
+    std::vector<std::vector<float>> times(which.size());
+    std::vector<size_t> order(which.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    for (int i = 0; i <= rounds; ++i) {
+      std::shuffle(order.begin(), order.end(), random);
+      for (size_t j : order)
+        if (float t = once([&] { launch(which[j]); }); i) // the first one warms up
+          times[j].push_back(t);
     }
+    std::vector<float> medians;
+    for (const std::vector<float> &t : times)
+      medians.push_back(float(median(t)));
     return medians;
   }
+
+  /// The fastest of `count`: a few launches of each, and more of those that come close. `times`: all medians.
+  size_t fastest(size_t count, const std::function<void(size_t)> &launch, std::vector<float> *times = nullptr) {
+    std::vector<size_t> all(count), close;
+    std::iota(all.begin(), all.end(), size_t(0));
+    std::vector<float> first = inTurns(all, 4, launch);
+    for (size_t i : all)
+      if (first[i] <= 1.05f * *std::min_element(first.begin(), first.end()))
+        close.push_back(i);
+    if (times)
+      *times = first;
+    if (close.size() == 1)
+      return close[0];
+    std::vector<float> last = inTurns(close, 12, launch);
+    return close[size_t(std::min_element(last.begin(), last.end()) - last.begin())];
+  }
+
+  std::mt19937 random{std::random_device{}()};
 };
 
 // Row-major C = op(A) op(B) is column-major C^T = op(B)^T op(A)^T, in which B comes first.
@@ -301,8 +321,7 @@ public:
     }
     if (able.empty())
       return false;
-    std::vector<float> times = mem.quick(able.size(), [&](size_t i) { algorithm = found[able[i]].algo, matmul(); });
-    algorithm = found[able[size_t(std::min_element(times.begin(), times.end()) - times.begin())]].algo;
+    algorithm = found[able[mem.fastest(able.size(), [&](size_t i) { algorithm = found[able[i]].algo, matmul(); })]].algo;
     return true;
   }
   cublasStatus_t matmul() const {
@@ -439,13 +458,12 @@ private:
                     "\"sampled\":%.3g,\"check\":\"float32 and float64\"}\n",
                     row.id.c_str(), row.shape().c_str(), c.name.c_str(), c.relative, c.sampled);
     }
-    std::vector<float> times = mem.quick(mine.size(), [&](size_t i) { mine[i]->run(); });
+    std::vector<float> times;
     std::string name;
-    for (size_t i = 0; i < mine.size(); ++i) {
+    if (!mine.empty())
+      name = mine[mem.fastest(mine.size(), [&](size_t i) { mine[i]->run(); }, &times)]->name;
+    for (size_t i = 0; i < mine.size(); ++i)
       tried += (i ? ",\"" : "\"") + mine[i]->name + "\":" + std::to_string(times[i]);
-      if (times[i] == *std::min_element(times.begin(), times.end()))
-        name = mine[i]->name;
-    }
     std::erase_if(candidates, [&](const Candidate &c) { return c.ours && c.name != name; });
   }
 
