@@ -97,7 +97,7 @@ def check_links(errors):
                 errors.append(f"{relative(path)}:{line_of(text, position)}: 'tlc_{room}' may not link 'tlc_{other}'")
 
 
-FUNCTION_HEAD = re.compile(r"^( {0,2})(?!namespace|struct|class|enum|union|extern|if|for|while|switch|do|else|case)\S.*\)[^;]*\{$")
+FUNCTION_HEAD = re.compile(r"^( {0,2})(?!//|namespace|struct|class|enum|union|extern|if|for|while|switch|do|else|case)\S.*\)[^;]*\{$")
 
 
 def check_budgets(warnings):
