@@ -76,7 +76,7 @@ public:
     requireCountable();
     constexpr const char *names[] = {"columns", "rows", "planes"};
     for (std::size_t d = 0; d < launch.grid.size(); ++d)
-      extents.push_back(constant(names[d], context.cast(Scalar::Int32, launch.grid[d])));
+      extents.push_back(constant(names[d], context.cast(Scalar::Int32, wherever(launch.grid[d]))));
     if (shares)
       loadInPairs();
     const Work work = shareOut();
@@ -189,6 +189,10 @@ private:
       if (folds && d != plan.fold->axis)
         work.planes = work.planes ? work.planes * extents[d] : extents[d];
     }
+    for (Expr extent : launch.grid)
+      if (wherever(extent) != extent) // none, where another launch is started
+        work.tiles = context.select(lessThan(context.integer(extent.dtype(), 0), extent),
+                                    work.tiles, context.int32(0));
     Expr room = multiprocessors(function) * std::max<std::int64_t>(1, plan.minBlocks);
     if (shares) // not none, of a machine or a part of one with a single multiprocessor
       room = someOf(context.binary(BinaryOp::Shr, room, pair));
