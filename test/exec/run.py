@@ -136,6 +136,7 @@ PROGRAMS = [
     own("boxes", target="sm90"),
     own("stores", target="sm90"),
     Difference("sharing"),
+    Difference("by_element", settings={"EMU_SMS": "3"}),
     Difference("adds", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("majors", target="sm90"),
     Difference("few_tiles", target="sm90", settings={"EMU_SMS": "20"}),

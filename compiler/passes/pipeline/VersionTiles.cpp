@@ -65,8 +65,8 @@ public:
       : launch(launch), loop(loop), stages(stages) {}
 
   bool run() {
-    if (!loop.lo.isConstant(0) || !loop.step.isConstant(1) || !collect() || !barriersAreOwn() ||
-        !collectTiles())
+    if (!loop.lo.isConstant(0) || !loop.step.isConstant(1) || !runsOnce() || !collect() ||
+        !barriersAreOwn() || !collectTiles())
       return false;
     for (const Buffer *tile : tiles)
       if (!isHandedOver(tile))
@@ -76,6 +76,16 @@ public:
   }
 
 private:
+  /// Whether no other loop is around this one: its rounds begin with the barriers' first phases.
+  bool runsOnce() const {
+    bool found = false;
+    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+      found |= &stmt == &loop;
+      return !isa<ForStmt>(stmt) && !isa<WhileStmt>(stmt);
+    });
+    return found;
+  }
+
   /// Looks at all roles; false: something else is in the loop.
   bool collect() {
     for (const StmtPtr &stmt : loop.body) {
