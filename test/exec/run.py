@@ -130,7 +130,7 @@ PROGRAMS = [
     own("messages"),
     # The same runtime by its headers instead of pasted.
     Program("threads_included", [HERE / "kernels/threads.tl"], HERE / "threads.cpp", flags=("--runtime=include",)),
-    Program("softmax_included", [SAMPLES / "softmax/kernel.tl"], SAMPLES / "softmax/main.cpp",
+    Program("softmax_included", sorted((SAMPLES / "softmax").glob("*.tl")), SAMPLES / "softmax/main.cpp",
             flags=("--runtime=include",)),
     own("warpgroups", target="sm90"),
     own("boxes", target="sm90"),

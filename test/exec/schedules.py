@@ -3,10 +3,12 @@ import re
 
 
 def replaced(*lines, only_first=False):
-    """Every launch, or the first one, says these instead of what it says of the same words."""
+    """Every launch, or the first one, says these instead of what it says of the same words. Blocks that form clusters do not walk over tiles."""
     words = "|".join(sorted({line.split()[0] for line in lines}))
 
     def change(launch):
+        if any(line.startswith("persistent yes") for line in lines) and re.search("^ *(parts|spread|cluster) ", launch, flags=re.M):
+            return launch
         head, _, rest = launch.partition("\n")
         return "\n".join([head, *(f"  {line}" for line in lines), re.sub(rf"^ *({words}) .*\n", "", rest, flags=re.M)])
 
