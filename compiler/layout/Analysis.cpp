@@ -220,10 +220,12 @@ private:
     llvm::SmallVector<Alike, 64> all;
     for (std::size_t r = 0; r < registers.size(); ++r) {
       Share share = separable ? shareOf(registers[r], own) : Share();
-      auto same = std::find_if(all.begin(), all.end(), [&](const Alike &a) {
-        return separable && granule && a.share.parities == share.parities &&
-               (a.share.sum - share.sum) * elementBytes % granule == 0;
-      });
+      auto same = all.end();
+      if (separable && granule)
+        same = std::find_if(all.begin(), all.end(), [&](const Alike &a) {
+          return a.share.parities == share.parities &&
+                 (a.share.sum - share.sum) * elementBytes % granule == 0;
+        });
       if (same != all.end())
         ++same->count;
       else
@@ -232,12 +234,15 @@ private:
     return all;
   }
 
+  /// Instructions that are not known to be alike are kinds of their own.
   void add(const Kind &kind) {
-    auto same = std::find_if(kinds.begin(), kinds.end(), [&](const Kind &known) {
-      return known.parities == kind.parities && known.remainder == kind.remainder &&
-             known.active == kind.active;
-    });
-    if (separable && same != kinds.end())
+    auto same = kinds.end();
+    if (separable)
+      same = std::find_if(kinds.begin(), kinds.end(), [&](const Kind &known) {
+        return known.parities == kind.parities && known.remainder == kind.remainder &&
+               known.active == kind.active;
+      });
+    if (same != kinds.end())
       same->count += kind.count;
     else
       kinds.push_back(kind);

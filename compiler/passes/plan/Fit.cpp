@@ -1,8 +1,9 @@
 // fit: checks that shared memory suffices, and otherwise goes back for fewer pipeline stages.
 //
-// Of the loops whose stages are not the user's word, the one with the most loses one; the passes
-// from split-copies on run again. When nothing can be given up the error shows every buffer.
-// Registers are only warned about: what does not fit is spilled.
+// Of the loops whose stages are not the user's word, the one with the most loses one, or all that
+// could not fit even if nothing else took room; the passes from split-copies on run again. When
+// nothing can be given up the error shows every buffer. Registers are only warned about: what does
+// not fit is spilled.
 //
 // Why here: the first moment at which sizes (layouts, versions) are known exactly, and the last at
 // which going back is cheap.
@@ -138,7 +139,10 @@ void giveUpStage(Function &function, std::size_t index, const ArenaPlan &plan,
   if (!loop || function.options.hintsAreBinding)
     return reportArenaTooLarge(*function.launches[index], plan, context.target,
                                context.diagnostics);
-  --loop->stages;
+  // What does not depend on the stages only makes this too many: it is looked at again.
+  const std::int64_t fitting =
+      loop->stages * context.target.limits.sharedPerBlockOptIn / plan.bytes;
+  loop->stages = std::min(loop->stages - 1, std::max<std::int64_t>(1, fitting));
   if (!loop->wantedStages && loop->stages < loop->written) {
     loop->wantedStages = loop->written;
     loop->wantedBytes = plan.bytes;
