@@ -225,6 +225,20 @@ private:
     b.in(map.body, [&] { body(map.vars.front(), point); });
   }
 
+  /// A block may be written to when it runs, and again when it has read what it got. Nobody arrives
+  /// early if others meet before that: a loop that does may also have no rounds.
+  void beforeWrites(Builder &b, int depth) {
+    const bool first = !met;
+    met = true;
+    if (depth > 0)
+      return clusterBarrier(b, BarrierMode::Both);
+    if (allRun)
+      return;
+    clusterBarrier(b, first ? BarrierMode::Wait : BarrierMode::Both);
+    earlyArrival = first;
+    allRun = true;
+  }
+
   void exchange(Builder &b, const ReduceStmt &reduce, int depth) {
     Buffer &tile = *reduce.target.buffer;
     Folder folder(context, reduce.op, reduce.nanPropagate, tile.dtype);
@@ -238,12 +252,7 @@ private:
       indices.insert(indices.end(), point.begin(), point.end());
       return Element{&parts, indices, {}, false};
     };
-    // A block may be written to when it runs, and again when it has read what it got.
-    if (depth > 0)
-      clusterBarrier(b, BarrierMode::Both);
-    else if (!earlyArrival)
-      clusterBarrier(b, BarrierMode::Wait);
-    earlyArrival |= depth == 0;
+    beforeWrites(b, depth);
     overTile(b, tile, blocks, [&](Expr to, const std::vector<Expr> &point) {
       Expr own = b.load(tile.name, Element{&tile, point, {}, false});
       auto &call = b.add<CallStmt>();
@@ -271,6 +280,8 @@ private:
   Expr rank, start;
   Substitution lets;
   std::unordered_set<const Stmt *> narrowed; ///< loops of which each block runs a part
+  bool met = false;                          ///< there is an exchange
+  bool allRun = false;       ///< there is one that each block has come to, whatever loops do
   bool earlyArrival = false; ///< blocks say that they run at once, and wait for it where they meet
 };
 

@@ -72,6 +72,19 @@ TEST_CASE("what all blocks of a cluster have is stored by the first, and loops w
   k.checkSame({2});
 }
 
+TEST_CASE("no block arrives early where others meet before all wait for it") {
+  // The loop's barriers come first, and it may have no rounds.
+  std::string body = std::string(load) + "    for %k in 0 .. %M {\n" + largest + less + "    }\n" +
+                     "    reduce sum %x -> %m\n" + less + store;
+  TextKernel k(launch(body), "sm90");
+  spread(k, 4, {"bounds", "plan", "spread-tiles"});
+  std::vector<BarrierMode> modes;
+  for (BarrierStmt *barrier : k.all<BarrierStmt>())
+    modes.push_back(barrier->mode);
+  CHECK(modes == std::vector<BarrierMode>(4, BarrierMode::Both));
+  k.checkSame({2});
+}
+
 TEST_CASE("places of what other blocks write are nobody else's") {
   // %early is dead when %parts is first used here, but the other block may be there before.
   for (const char *callee : {"put_cluster", "own_business"}) {
