@@ -2,6 +2,7 @@
 #include "elaborate/tile/TLayout.h"
 #include "elaborate/tile/TTiles.h"
 #include "ir/Unfold.h"
+#include "ir/Walk.h"
 
 namespace tlc::elaborate {
 
@@ -309,20 +310,69 @@ Value transpose(TCall &c) {
   return Value::none();
 }
 
+/// How a convolution unfolds an image of such a shape.
+std::optional<ir::Unfold> unfoldOf(TCall &c, const ir::Buffer &image) {
+  // Sizes of the unfolded image are computed from these.
+  constexpr std::int64_t most = 4096;
+  std::array<std::int64_t, 4> values{};
+  bool right = true;
+  for (std::size_t i = 0; const char *name : {"kernel", "stride", "dilation", "pad"}) {
+    std::optional<std::int64_t> value = c.integer(name);
+    const std::int64_t least = i == 3 ? -most : 1;
+    if (value && (*value < least || *value > most))
+      c.outOfRange(name, "between " + std::to_string(least) + " and " + std::to_string(most),
+                   std::to_string(*value));
+    right = right && value && *value >= least && *value <= most;
+    values[i++] = value.value_or(0);
+  }
+  if (!right)
+    return std::nullopt;
+  ir::Unfold unfold{values[0], values[1], values[2], values[3]};
+  for (unsigned d : {1u, 2u})
+    if (auto extent = ir::unfoldedExtent(image, d, unfold).constant(); extent && *extent < 1) {
+      c.outOfRange("kernel", "no larger than the image with its padding",
+                   std::to_string(unfold.kernel));
+      return std::nullopt;
+    }
+  return unfold;
+}
+
+/// Puts `view` behind the statement that allocates its base, itself a view. Returns whether it is
+/// in this block.
+bool allocateBehind(ir::Block &block, const ir::Buffer &base, ir::StmtPtr &view) {
+  for (auto at = block.begin(); at != block.end(); ++at) {
+    if (auto *alloc = ir::dynCast<ir::AllocStmt>(at->get()); alloc && alloc->buffer == &base) {
+      block.insert(at + 1, std::move(view));
+      return true;
+    }
+    bool found = false;
+    ir::forEachBlock(**at,
+                     [&](ir::Block &inner) { found = found || allocateBehind(inner, base, view); });
+    if (found)
+      return true;
+  }
+  return false;
+}
+
 /// One tile of the unfolded image of a convolution, NHWC.
 Value im2col(TCall &c) {
   std::optional<Tile> image = c.tile("img"), column = c.tile("col");
   Expr nhw = c.index("nhw_step"), step = c.index("c_step");
-  std::optional<std::int64_t> kernel = c.integer("kernel"), stride = c.integer("stride"),
-                              dilation = c.integer("dilation"), pad = c.integer("pad");
-  if (!image || !column || !nhw || !step || !kernel || !stride || !dilation || !pad || !c.tileOp())
+  if (!image || !column || !nhw || !step || !c.tileOp())
     return Value::none();
   ir::Buffer &img = *image->region.buffer;
   std::vector<Expr> tile = column->region.tileExtents();
-  if (img.rank() != 4 || tile.size() != 2 || *stride < 1 || *dilation < 1 || *kernel < 1) {
+  if (img.rank() != 4 || tile.size() != 2) {
     c.e.report(diag::Im2colShapes, c.range, describe(img), extentsText(column->region));
     return Value::none();
   }
+  if (!image->region.wholeBuffer()) {
+    c.wrong("img", "a whole image");
+    return Value::none();
+  }
+  std::optional<ir::Unfold> unfold = unfoldOf(c, img);
+  if (!unfold)
+    return Value::none();
   // One index type for all: the widest that occurs.
   const std::vector<Expr> &shape = img.shape;
   DType type = Scalar::Int32;
@@ -331,12 +381,13 @@ Value im2col(TCall &c) {
       type = Scalar::Int64;
   for (Expr *x : {&nhw, &step, &tile[0], &tile[1]})
     *x = convert(c.e, *x, type);
-  ir::Unfold unfold{*kernel, *stride, *dilation, *pad};
-  ir::Buffer &view = ir::unfoldedView(c.e.kernel->function, img, unfold, type);
+  ir::Buffer &view = ir::unfoldedView(c.e.kernel->function, img, *unfold, type);
   auto alloc = std::make_unique<ir::AllocStmt>(c.range);
   alloc->buffer = &view;
+  ir::StmtPtr statement = std::move(alloc);
   ir::Block &body = c.e.kernel->launch->body;
-  body.insert(body.begin(), std::move(alloc));
+  if (!allocateBehind(body, img, statement))
+    body.insert(body.begin(), std::move(statement));
   auto &copy = c.builder().add<ir::CopyStmt>();
   copy.source = {&view, {nhw * tile[0], step * tile[1]}, tile, 0, {}};
   copy.target = column->region;

@@ -157,6 +157,45 @@ def main(X: T.Tensor((2, 8, 8, 4), T.float16), Y: T.Tensor((128, 36), T.float16)
   CHECK(refused(withTiles("T.im2col(A, S, bx, 0, 3, 1, 1, 1)")).substr(0, 6) == "TL2051");
 }
 
+TEST_CASE("what may be unfolded") {
+  auto unfolds = [](std::string_view call) {
+    return "import tilelang.language as T\n@T.prim_func\n"
+           "def main(X: T.Tensor((2, 64, 4), T.float16), Z: T.Tensor((2, 8, 8, 4), T.float16)):\n"
+           "    with T.Kernel(2, threads=32) as bx:\n"
+           "        S = T.alloc_shared((64, 36), T.float16)\n" +
+           std::string(call) + "\n";
+  };
+  // A view is unfolded behind its own allocation, wherever that is.
+  for (const char *call : {"        V = T.reshape(X, (2, 8, 8, 4))\n"
+                           "        T.im2col(V, S, bx, 0, 3, 1, 1, 1)",
+                           "        for i in T.serial(2):\n"
+                           "            V = T.reshape(X, (2, 8, 8, 4))\n"
+                           "            T.im2col(V, S, i, 0, 3, 1, 1, 1)"}) {
+    std::string text = Elaborated(unfolds(call)).ir();
+    if (has(text, "alloc %V:") && has(text, "alloc %V_unfolded:"))
+      CHECK(text.find("alloc %V:") < text.find("alloc %V_unfolded:"));
+  }
+  auto ofImage = [&](std::string_view arguments) {
+    return unfolds("        T.im2col(" + std::string(arguments) + ")");
+  };
+  has(Elaborated(ofImage("Z, S, bx, 0, 10, 1, 1, 1")).ir(), "unfold(10, 1, 1, 1)");
+  has(Elaborated(ofImage("Z[0:2, 0:8, 0:8, 0:4], S, bx, 0, 3, 1, 1, -1")).ir(),
+      "copy %Z_unfolded[");
+  auto refusedImage = [&](std::string_view arguments) {
+    Elaborated e(ofImage(arguments));
+    return e.codes() + " " + e.underlined();
+  };
+  CHECK(refusedImage("Z[1:2, 0:8, 0:8, 0:4], S, bx, 0, 3, 1, 1, 1") ==
+        "TL1506 Z[1:2, 0:8, 0:8, 0:4]");
+  CHECK(refusedImage("Z[1, 0, 0, 0], S, bx, 0, 3, 1, 1, 1") == "TL1506 Z[1, 0, 0, 0]");
+  CHECK(refusedImage("Z, S, bx, 0, 0, 1, 1, 1") == "TL1510 0");
+  CHECK(refusedImage("Z, S, bx, 0, 3, 0, 1, 1") == "TL1510 0");
+  CHECK(refusedImage("Z, S, bx, 0, 3, 1, -2, 1") == "TL1510 -2");
+  CHECK(refusedImage("Z, S, bx, 0, 5000000000, 1, 1, 1") == "TL1510 5000000000");
+  CHECK(refusedImage("Z, S, bx, 0, 11, 1, 1, 1") == "TL1510 11");
+  CHECK(refusedImage("Z, S, bx, 0, 3, 1, 1, -3") == "TL1510 3");
+}
+
 TEST_CASE("matrix products") {
   const char *operands = "a = T.alloc_shared((32, 16), T.float16)\n"
                          "b = T.alloc_shared((16, 64), T.float16)\n"
