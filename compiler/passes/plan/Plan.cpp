@@ -60,6 +60,10 @@ public:
       pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name);
       given = nullptr;
     }
+    if (given && given->parts && !plan.parts)
+      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
+          .note("its blocks have no sums to share: `parts` is of the launch that is there for few "
+                "tiles");
     // What stores need of shared memory, rings cannot have.
     if (given)
       followStores(*given, plan);
