@@ -1,13 +1,16 @@
 // raise-copies: loops that copy or add a tile element by element become the tile operation.
 //
 //   map %i in 128, %k in 32 {
-//     load %a = %A[%by * 128 + %i, %ko * 32 + %k]   =>   copy %A[%by * 128 : +128, %ko * 32 : +32]
-//     -> %A_s store %A_s[%i, %k] = %a
+//     load %a = %A[%by * 128 + %i, %ko * 32 + %k]
+//     store %A_s[%i, %k] = %a
 //   }
 //   map %i in 128, %j in 128 {
-//     load %c = %C_l[%i, %j]                        =>   atomic_tile add %C_l -> %C[%by * 128 :
-//     +128, …] atomic add %C[%by * 128 + %i, …] value(%c)
+//     load %c = %C_l[%i, %j]
+//     atomic add %C[%by * 128 + %i, %bx * 128 + %j] value(%c)
 //   }
+//     =>
+//   copy %A[%by * 128 : +128, %ko * 32 : +32] -> %A_s
+//   atomic_tile add %C[%by * 128 : +128, %bx * 128 : +128] from(%C_l)
 //
 // T.Parallel says what T.copy and T.atomic_add of regions say. As tile operations they may go by
 // tensor maps, be pipelined, leave by way of shared memory, or add two elements at once; as loops
