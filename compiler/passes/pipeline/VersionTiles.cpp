@@ -1,19 +1,31 @@
 // version-tiles: a pipelined loop whose roles meet at barriers of its own gets as many tiles and
 // barriers as it has stages.
 //
-//   for %k in 0 .. %n pipelined stages(2) {         for %k in 0 .. %n {
-//     role 128 : +128 {                               role 128 : +128 {
-//       mbar wait %done[0] value((%k + 1) % 2)          mbar wait %done[%k % 2] value((%k // 2 + 1)
-//       % 2) copy %A[…] -> %A_s barrier(%ready[0])   =>      copy %A[…] -> %A_s@(%k % 2)
-//       barrier(%ready[%k % 2]) mbar arrive %ready[0]                           mbar arrive
-//       %ready[%k % 2]
-//     }                                               }
-//     role 0 : +128 {                                 role 0 : +128 {
-//       mbar wait %ready[0] value(%k % 2)               mbar wait %ready[%k % 2] value(%k // 2 % 2)
-//       gemm %A_s, … -> %C                              gemm %A_s@(%k % 2), … -> %C
-//       mbar arrive %done[0]                            mbar arrive %done[%k % 2]
-//     }                                               }
-//   }                                               }
+//   for %k in 0 .. %n pipelined stages(2) {
+//     role 128 : +128 {
+//       mbar wait %done[0] value((%k + 1) % 2)
+//       copy %A[…] -> %A_s barrier(%ready[0])
+//       mbar arrive %ready[0]
+//     }
+//     role 0 : +128 {
+//       mbar wait %ready[0] value(%k % 2)
+//       gemm %A_s, … -> %C
+//       mbar arrive %done[0]
+//     }
+//   }
+//     =>
+//   for %k in 0 .. %n {
+//     role 128 : +128 {
+//       mbar wait %done[%k % 2] value((%k // 2 + 1) % 2)
+//       copy %A[…] -> %A_s@(%k % 2) barrier(%ready[%k % 2])
+//       mbar arrive %ready[%k % 2]
+//     }
+//     role 0 : +128 {
+//       mbar wait %ready[%k % 2] value(%k // 2 % 2)
+//       gemm %A_s@(%k % 2), … -> %C
+//       mbar arrive %done[%k % 2]
+//     }
+//   }
 //
 // The program says who waits for whom, and num_stages how far one may be ahead of the other; with
 // one tile that is not at all. Before round k the producer now waits for the consumers' round
@@ -21,11 +33,12 @@
 //
 // Only where a tile belongs to the loop, is written between a wait for a barrier that lets the
 // first round pass and the arrival at one that does not, and read between the wait for the latter
-// and the arrival at the former, by other roles; and where producers read tensors only that nobody
-// writes. --schedule=as-written keeps one tile.
+// and the arrival at the former, by other roles; where producers read tensors only that nobody
+// writes; and where roles leave each other nothing else. --schedule=as-written keeps one tile.
 //
 // Why here: the schedule says how many stages fit; before pipeline, which leaves loops with
 // barriers of their own alone.
+#include "analysis/Effects.h"
 #include "ir/Walk.h"
 #include "passes/Pass.h"
 #include "passes/pipeline/PipelineLoops.h"
@@ -66,7 +79,7 @@ public:
 
   bool run() {
     if (!loop.lo.isConstant(0) || !loop.step.isConstant(1) || !runsOnce() || !collect() ||
-        !barriersAreOwn() || !collectTiles())
+        !barriersAreOwn() || !collectTiles() || passesOnMore())
       return false;
     for (const Buffer *tile : tiles)
       if (!isHandedOver(tile))
@@ -207,14 +220,36 @@ private:
     }
     bool own = !tiles.empty();
     walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+      if (const auto *alloc = dynCast<AllocStmt>(&stmt); alloc && alloc->buffer->base)
+        own &= !tiles.count(alloc->buffer->storage()); // there is no view of one version
+      return own;
+    });
+    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
       if (&stmt == &loop)
         return false;
       forEachUse(stmt, [&](const BufferUse &use) { own &= !tiles.count(use.buffer->storage()); });
-      const auto *alloc = dynCast<AllocStmt>(&stmt);
-      own &= !alloc || !alloc->buffer->base || !tiles.count(alloc->buffer->storage());
       return own;
     });
     return own;
+  }
+
+  /// Whether a role leaves something else in memory that another one touches: by way of the
+  /// producers, who then wait for fewer rounds, the barriers may order that, too.
+  bool passesOnMore() const {
+    auto touchesWritten = [&](const Side &writer, const Side &other) {
+      for (const auto *spans : {&writer.tiles, &writer.tensors})
+        for (const auto &[buffer, span] : *spans)
+          for (const auto *others : {&other.tiles, &other.tensors})
+            for (const auto &[second, unused] : *others)
+              if (span.writes && !tiles.count(buffer) && analysis::mayAlias(*buffer, *second))
+                return true;
+      return false;
+    };
+    for (const Side &writer : sides)
+      for (const Side &other : sides)
+        if (&writer != &other && touchesWritten(writer, other))
+          return true;
+    return false;
   }
 
   /// Whether each role touches the tile only while the barriers say that it is its turn.
