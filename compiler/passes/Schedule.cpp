@@ -3,6 +3,7 @@
 #include "support/TextWriter.h"
 
 #include <charconv>
+#include <set>
 
 namespace tlc::passes {
 
@@ -256,6 +257,20 @@ std::string persistentText(const LaunchPlan &launch) {
   return text;
 }
 
+/// Stores in a row that all go one way have one line.
+void printStores(const std::vector<StorePlan> &stores, TextWriter &out) {
+  for (std::size_t i = 0; i < stores.size();) {
+    std::vector<std::string> lines;
+    for (std::size_t end = i + storesInARow(stores, i); i < end; ++i)
+      lines.push_back((stores[i].adds ? "add " : "store ") + stores[i].name + " " +
+                      storeText(stores[i]));
+    if (std::set<std::string>(lines.begin(), lines.end()).size() == 1)
+      lines.resize(1);
+    for (const std::string &line : lines)
+      out.line(line);
+  }
+}
+
 void printLines(const LaunchPlan &launch, TextWriter &out) {
   if (launch.raster)
     out.line("raster " + rasterText(*launch.raster) + comment(launch.rasterReason));
@@ -271,8 +286,7 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
       text += " warps " + std::to_string(gemm.warpsM) + " " + std::to_string(gemm.warpsN);
     out.line(text);
   }
-  for (const StorePlan &store : launch.stores)
-    out.line((store.adds ? "add " : "store ") + store.name + " " + storeText(store));
+  printStores(launch.stores, out);
   if (launch.cluster)
     out.line("cluster " + std::to_string((*launch.cluster)[0]) + " " +
              std::to_string((*launch.cluster)[1]) + comment(launch.clusterReason));
@@ -296,6 +310,14 @@ Schedule scheduleFor(const Schedule &all, std::string_view kernel) {
     if (launch.kernel.empty() || launch.kernel == kernel)
       own.launches.push_back(launch);
   return own;
+}
+
+std::size_t storesInARow(const std::vector<StorePlan> &stores, std::size_t first) {
+  std::size_t count = 0;
+  while (first + count < stores.size() && stores[first + count].name == stores[first].name &&
+         stores[first + count].adds == stores[first].adds)
+    ++count;
+  return count;
 }
 
 std::string printSchedule(const Schedule &schedule) {

@@ -7,7 +7,9 @@
 //     gemm atom mma_m16n8k16_f32_f16 warps 2 2
 //     store C staged                    // the n-th copy from a fragment to global memory; also
 //                                       // "direct", "tensor columns 64 buffers 2 deferred"; what
-//                                       // is added to the tensor is told by "add C ..."
+//                                       // is added to the tensor is told by "add C ..."; several
+//                                       in
+//                                       // a row that go to one tensor may have one line
 //     cluster 2 1                       // blocks along the first and the second grid dimension
 //     spread 8                          // the tiles of a block are shared out to so many, which
 //                                       // form a cluster; 1: they are not
@@ -138,6 +140,9 @@ struct Schedule {
 
 /// The launches of one function.
 Schedule scheduleFor(const Schedule &all, std::string_view kernel);
+
+/// How many stores from `first` on go to one tensor, all stored or all added.
+std::size_t storesInARow(const std::vector<StorePlan> &stores, std::size_t first);
 
 std::string printSchedule(const Schedule &schedule);
 

@@ -4,8 +4,7 @@
 //
 // Writes the Schedule: how many stages each pipelined loop gets, the order of blocks, the gemms'
 // instructions, how tiles are stored. What the user gave (--schedule=FILE) stays; so does
-// everything with
-// --schedule=as-written. Otherwise num_stages is a hint: a single stage becomes two where the
+// everything with --schedule=as-written. Otherwise num_stages is a hint: a single stage becomes two where the
 // second one costs no occupancy, since a loop that waits for its own copies never overlaps with
 // them. Stands after select-atoms, whose choices it records, and before the first pass that follows
 // the plan.
@@ -33,7 +32,7 @@ public:
   Planner(Function &function, Launch &launch, PassContext &pass)
       : function(function), launch(launch), pass(pass) {}
 
-  LaunchPlan run(const LaunchPlan *given) {
+  LaunchPlan run(LaunchPlan *given) {
     LaunchPlan plan;
     plan.kernel = function.name;
     plan.name = launch.name.empty() ? function.name : launch.name;
@@ -56,6 +55,8 @@ public:
       return true;
     });
     planTheStores(plan);
+    if (given)
+      given->stores = repeated(given->stores, plan.stores);
     if (given && !speaksOf(*given, plan)) {
       pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name);
       given = nullptr;
@@ -150,6 +151,21 @@ private:
       return;
     choice = given;
     reason = "as given";
+  }
+
+  /// The stores of a file, where one line may speak of all those in a row that go to one tensor.
+  static std::vector<StorePlan> repeated(const std::vector<StorePlan> &given,
+                                         const std::vector<StorePlan> &planned) {
+    std::vector<StorePlan> stores;
+    for (std::size_t i = 0; i < given.size();) {
+      std::size_t lines = storesInARow(given, i);
+      if (lines == 1 && stores.size() < planned.size())
+        stores.insert(stores.end(), storesInARow(planned, stores.size()), given[i]);
+      else
+        stores.insert(stores.end(), &given[i], &given[i] + lines);
+      i += lines;
+    }
+    return stores;
   }
 
   /// Whether a file means the same loops, gemms and stores.

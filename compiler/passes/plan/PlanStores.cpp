@@ -106,7 +106,8 @@ StorePlan plannedCopy(const CopyStmt &copy, const FragmentHomes &homes, const Te
   if (!target.isGpu() || !home || copy.layout || !tile || tile->size() != 2 ||
       !copy.source.wholeBuffer() || copy.source.constantTileExtents() != tile || bits % 8 ||
       bits > 64) {
-    plan.reason = "not a tile of matrix instructions";
+    plan.reason =
+        "only whole results of matrix instructions are worth a trip through shared memory";
     return plan;
   }
   if (std::string fault = tensor.take(0, 0, plan); fault.empty()) {

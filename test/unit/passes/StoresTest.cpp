@@ -93,6 +93,36 @@ TEST_CASE("what staging must not cost") {
   CHECK_FALSE(direct.contains("c_t"));
 }
 
+TEST_CASE("one line of a schedule speaks of all stores in a row that go to one tensor") {
+  passes::ScheduleError error;
+  const std::string twice = product("f16", whole + std::string(whole));
+  auto ways = [&](const std::string &lines) {
+    TextKernel k(twice);
+    k.schedule = *passes::parseSchedule("launch k {\n" + lines + "}\n", error);
+    k.mustRun({"bounds", "select-atoms", "plan"});
+    std::vector<passes::StoreWay> all;
+    for (const passes::StorePlan &store : k.schedule.launches[0].stores)
+      all.push_back(store.way);
+    // What is printed is read back as it was meant.
+    const std::string text = passes::printSchedule(k.schedule);
+    TextKernel again(twice);
+    again.schedule = *passes::parseSchedule(text, error);
+    again.mustRun({"bounds", "select-atoms", "plan"});
+    for (std::size_t i = 0; i < all.size(); ++i)
+      CHECK(again.schedule.launches[0].stores[i].way == all[i]);
+    return all;
+  };
+  const auto staged = passes::StoreWay::Staged, direct = passes::StoreWay::Direct;
+  CHECK(ways("  store C direct\n") == std::vector{direct, direct});
+  CHECK(ways("  store C staged\n") == std::vector{staged, staged});
+  CHECK(ways("  store C direct\n  store C staged\n") == std::vector{direct, staged});
+  TextKernel more(twice);
+  more.schedule = *passes::parseSchedule(
+      "launch k {\n  store C direct\n  store C direct\n  store C direct\n}\n", error);
+  CHECK_FALSE(more.run({"bounds", "select-atoms", "plan"}));
+  CHECK(more.reported(diag::ScheduleMismatch));
+}
+
 TEST_CASE("tiles that threads hold by rows go in slices") {
   // 96 KiB stay in use; two blocks of 128 threads fit on sm90, and do with a slice of 8 KiB.
   std::string wide = product("f16", "    copy %c -> %C[%by * 64 : +64, %bx * 128 : +128]\n", 25700);
