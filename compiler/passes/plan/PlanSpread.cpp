@@ -15,19 +15,20 @@ namespace {
 /// Elements of the largest tile that a thread should have: enough loads to keep memory busy, few
 /// enough registers for several blocks.
 constexpr std::int64_t elementsOfThread = 32;
-/// Registers of a thread that hold no tile.
-constexpr std::int64_t otherRegisters = 24;
+/// Registers of a thread that hold no tile, at least (registersOf counts what is usual): a tile
+/// that just fits is not cut.
+constexpr std::int64_t leastOthers = 24;
 /// Elements of the largest tile that are worth a block of their own.
 constexpr std::int64_t elementsOfBlock = 4096;
 
 /// What one of `blocks` blocks takes of a multiprocessor.
-class Footprint {
+class Share {
 public:
-  Footprint(const Launch &launch, const SpreadAxis &axis, std::int64_t blocks)
+  Share(const Launch &launch, const SpreadAxis &axis, std::int64_t blocks)
       : axis(axis), blocks(blocks),
         threads(blocks > 1 ? spreadThreads(launch, axis, blocks) : launch.threadCount()),
         shared(bytes(launch, Scope::Shared)),
-        registers(bytes(launch, Scope::Fragment) / 4 / threads + otherRegisters) {}
+        registers(bytes(launch, Scope::Fragment) / 4 / threads + leastOthers) {}
 
   std::int64_t resident(const Target &target) const {
     if (registers > target.limits.registersPerThread)
@@ -80,11 +81,11 @@ void planSpread(Launch &launch, PassContext &pass, LaunchPlan &plan, const Launc
   }
   // A row of softmax that fits one multiprocessor is not faster in parts: clusters start as a
   // whole. One that does not, is the faster the more parts (H200, tools/bench/gpu/LOG.md).
-  if (!axis || Footprint(launch, axis, 1).resident(pass.target) > 0)
+  if (!axis || Share(launch, axis, 1).resident(pass.target) > 0)
     return;
   for (std::int64_t blocks = pass.target.limits.maxCluster; blocks > 1; blocks /= 2) {
     if (!cuts(blocks) || axis.largest / blocks < elementsOfBlock ||
-        Footprint(launch, axis, blocks).resident(pass.target) == 0)
+        Share(launch, axis, blocks).resident(pass.target) == 0)
       continue;
     plan.spread = blocks;
     plan.spreadReason = "a multiprocessor does not hold a whole one: tiles of " +
