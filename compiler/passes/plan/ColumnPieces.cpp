@@ -1,10 +1,12 @@
 #include "passes/plan/ColumnPieces.h"
 
+#include "analysis/Effects.h"
 #include "ir/Walk.h"
 #include "passes/Rewrite.h"
 #include "passes/plan/TensorStores.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tlc::passes {
 
@@ -53,6 +55,39 @@ ColumnPieces::ColumnPieces(Launch &launch, std::size_t loop, Buffer &sums)
     members.insert(&stmt);
     fine = fine && fits(stmt);
   }
+  fine = fine && !passesOn();
+}
+
+/// Whether what is written to a tensor may be used again, other than where the same is done to the
+/// same place: by one loop to one element, or by copies of one region.
+bool ColumnPieces::passesOn() const {
+  struct Place {
+    const Stmt *loop; ///< null: a copy's
+    BufferUse use;
+  };
+  std::vector<Place> places;
+  for (const StmtPtr &stmt : launch.body)
+    if (covers(*stmt))
+      walk(std::as_const(*stmt), [&](const Stmt &inner) {
+        forEachUse(inner, [&](const BufferUse &use) {
+          if (use.buffer->storage()->scope == Scope::Global)
+            places.push_back({isa<MapStmt>(*stmt) ? stmt.get() : nullptr, use});
+        });
+        return true;
+      });
+  auto isSame = [](const Place &a, const Place &b) {
+    if (a.loop != b.loop || a.use.buffer != b.use.buffer)
+      return false;
+    return a.loop ? a.use.element->indices == b.use.element->indices
+                  : a.use.region->offsets == b.use.region->offsets &&
+                        a.use.region->extents == b.use.region->extents;
+  };
+  for (const Place &a : places)
+    for (const Place &b : places)
+      if (a.use.access != Access::Read && analysis::mayAlias(*a.use.buffer, *b.use.buffer) &&
+          !isSame(a, b))
+        return true;
+  return false;
 }
 
 /// Takes the tile if nothing in front of the loop uses it but a copy that fills it.

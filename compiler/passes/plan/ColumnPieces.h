@@ -24,7 +24,8 @@ public:
   ColumnPieces(ir::Launch &launch, std::size_t loop, ir::Buffer &sums);
 
   /// Whether every statement does the same to each column: copies of whole tiles or rows, fills of
-  /// them, and T.Parallel over a tile's elements.
+  /// them, and T.Parallel over a tile's elements; and none leaves in a tensor what another column
+  /// needs, which may be another block's.
   bool possible() const { return fine; }
   /// Whether pieces do what the statement does, each for its columns.
   bool covers(const ir::Stmt &stmt) const { return members.count(&stmt) > 0; }
@@ -38,6 +39,7 @@ private:
   bool fits(const ir::Stmt &stmt) const;
   bool fits(const ir::Region &region) const;
   bool fits(const ir::MapStmt &map) const;
+  bool passesOn() const;
   void narrow(ir::Stmt &stmt, std::int64_t column, std::int64_t width) const;
 
   ir::Launch &launch;
