@@ -1,6 +1,8 @@
 #include "kernel.h"
 #include "sample.h"
 
+#include <utility>
+
 using sample::Half;
 
 namespace {
@@ -9,9 +11,11 @@ struct Shape {
   std::int64_t n, h, w; ///< of the images
 };
 
-/// What the kernels were made with.
+/// A kernel, and what it was made with.
 struct Convolution {
   const char *name;
+  decltype(&conv2d) call;
+  decltype(&conv2d_last_error) lastError;
   std::int64_t channels, filters, kernel, stride, dilation, pad;
 
   std::int64_t extent(std::int64_t size) const {
@@ -38,12 +42,15 @@ double expected(const Convolution &c, const Shape &s, const std::vector<Half> &x
   return sum;
 }
 
-template <class Call> bool run(const Convolution &c, const Shape &s, const Call &call) {
+bool run(const Convolution &c, const Shape &s) {
   auto x = sample::random<Half>(s.n * s.h * s.w * c.channels);
   auto weights = sample::random<Half>(c.kernel * c.kernel * c.channels * c.filters, -0.1, 0.1);
   const std::int64_t height = c.extent(s.h), width = c.extent(s.w);
   sample::Buffer<Half> X(x), W(weights), Y(sample::poison<Half>(s.n * height * width * c.filters));
-  call(X.data(), W.data(), Y.data());
+  if (c.call(X.data(), W.data(), Y.data(), s.n, s.h, s.w, nullptr, 0, nullptr) != TLC_OK) {
+    std::fprintf(stderr, "%s: %s\n", c.name, c.lastError());
+    return false;
+  }
   sample::synchronize();
 
   auto y = Y.download();
@@ -61,25 +68,18 @@ template <class Call> bool run(const Convolution &c, const Shape &s, const Call 
 
 } // namespace
 
+#define KERNEL(name) #name, name, name##_last_error
+
 int main() {
+  const std::pair<Convolution, std::vector<Shape>> all[] = {
+      {{KERNEL(conv2d), 64, 64, 3, 1, 1, 1}, {{1, 12, 11}, {3, 7, 9}, {2, 1, 1}}},
+      {{KERNEL(conv2d_5x5), 32, 72, 5, 2, 1, 2}, {{2, 13, 10}, {1, 1, 6}}},
+      {{KERNEL(conv2d_wide), 64, 64, 3, 1, 2, 3}, {{2, 9, 8}, {1, 2, 5}}},
+      {{KERNEL(conv2d_deep), 256, 64, 3, 1, 1, 1}, {{1, 5, 5}, {2, 9, 8}}},
+  };
   bool good = true;
-  for (Shape s : {Shape{1, 12, 11}, Shape{3, 7, 9}, Shape{2, 1, 1}})
-    good = run({"conv2d", 64, 64, 3, 1, 1, 1}, s,
-               [&](const void *x, const void *w, void *y) {
-                 SAMPLE_CALL(conv2d, x, w, y, s.n, s.h, s.w, nullptr, 0, nullptr);
-               }) &&
-           good;
-  for (Shape s : {Shape{2, 13, 10}, Shape{1, 1, 6}})
-    good = run({"conv2d_5x5", 32, 72, 5, 2, 1, 2}, s,
-               [&](const void *x, const void *w, void *y) {
-                 SAMPLE_CALL(conv2d_5x5, x, w, y, s.n, s.h, s.w, nullptr, 0, nullptr);
-               }) &&
-           good;
-  for (Shape s : {Shape{2, 9, 8}, Shape{1, 2, 5}})
-    good = run({"conv2d_wide", 64, 64, 3, 1, 2, 3}, s,
-               [&](const void *x, const void *w, void *y) {
-                 SAMPLE_CALL(conv2d_wide, x, w, y, s.n, s.h, s.w, nullptr, 0, nullptr);
-               }) &&
-           good;
+  for (const auto &[convolution, shapes] : all)
+    for (const Shape &shape : shapes)
+      good = run(convolution, shape) && good;
   return good ? 0 : 1;
 }

@@ -18,6 +18,7 @@
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
 #include "passes/pipeline/PipelineLoops.h"
+#include "passes/roles/Channels.h"
 
 #include <utility>
 
@@ -123,10 +124,9 @@ void expandUnloaded(Function &function, PassContext &context) {
   for (std::size_t i = 0; i < function.launches.size(); ++i) {
     LaunchPlan *plan = context.schedule.launch(i);
     if (plan && plan->specialize.value_or(false))
-      walk(function.launches[i]->body, [&](Stmt &stmt) {
-        loaded.insert(&stmt);
-        return true;
-      });
+      for (const Channel &channel :
+           findChannels(function, *function.launches[i], context.target, plan).channels)
+        loaded.insert(channel.copies.begin(), channel.copies.end());
   }
   expandUnfolded(function, [&](const CopyStmt &copy) { return loaded.count(&copy) != 0; });
 }

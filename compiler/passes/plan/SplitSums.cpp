@@ -32,6 +32,7 @@
 // then plans the new launch like any other. It comes last, so the others keep their numbers.
 #include "analysis/Copies.h"
 #include "ir/Builder.h"
+#include "ir/Unfold.h"
 #include "ir/Walk.h"
 #include "passes/LaunchConstants.h"
 #include "passes/Pass.h"
@@ -296,9 +297,14 @@ private:
     return part;
   }
 
-  /// The loop does the rounds of one part.
+  /// The loop does the rounds of one part, which are some of those that it had.
   void takePart(Expr part) {
     Expr trips = tripCount(*loop), mine = context.cast(trips.dtype(), part), lo = loop->lo;
+    if (hasUnfolded(function)) { // whose columns have to be known to be there
+      auto known = std::make_unique<AssumeStmt>(loop->range);
+      known->condition = logicalAnd(lessEqual(lo, loop->var), lessThan(loop->var, loop->hi));
+      loop->body.insert(loop->body.begin(), std::move(known));
+    }
     loop->hi = lo + shifted(BinaryOp::Shr, trips * (mine + 1));
     loop->lo = lo + shifted(BinaryOp::Shr, trips * mine);
   }

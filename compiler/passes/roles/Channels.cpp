@@ -124,9 +124,9 @@ private:
   }
 
   /// Pieces of 4 bytes are so many that a warpgroup is longer busy with them than others with the
-  /// products; the program's threads, which are more, do better.
+  /// products; the program's threads, which are more, do better. Only tensor maps unfold images.
   bool worthThreads(const CopyStmt &copy, const analysis::Ranges &ranges) const {
-    return analysis::canCopyAsync(copy, target, ranges) &&
+    return !copy.source.buffer->unfold && analysis::canCopyAsync(copy, target, ranges) &&
            analysis::copyPieceBytes(copy, ranges) >= 8;
   }
 
