@@ -299,6 +299,7 @@ public:
     Substitution renamed;
     StmtPtr copy = freshCopy(function, *self, renamed);
     auto &loop = cast<ForStmt>(*copy);
+    const std::vector<Buffer *> tiles = sharedTiles(loop);
     Block allocations;
     flatten(loop.body, allocations);
     Reader reader(loop.body);
@@ -310,13 +311,17 @@ public:
     }
     Builder b(function, out);
     b.range = loop.range;
-    for (StmtPtr &stmt : allocations)
+    std::unordered_set<const Buffer *> outside;
+    for (StmtPtr &stmt : allocations) {
+      outside.insert(cast<AllocStmt>(*stmt).buffer);
       b.add(std::move(stmt));
+    }
     if (!guard) {
       join(b, std::move(copy), *parts);
       return true;
     }
     IfStmt &branch = b.when(guard, [&] { join(b, std::move(copy), *parts); });
+    useTiles(cast<ForStmt>(*self), tiles, outside);
     branch.otherwise.push_back(std::move(self));
     return true;
   }
@@ -358,6 +363,35 @@ private:
   bool no(const char *why) {
     reason = why;
     return false;
+  }
+
+  /// What the walk allocates in shared memory, in program order.
+  static std::vector<Buffer *> sharedTiles(ForStmt &loop) {
+    std::vector<Buffer *> tiles;
+    walk(loop.body, [&](Stmt &stmt) {
+      if (auto *alloc = dynCast<AllocStmt>(&stmt); alloc && alloc->buffer->scope == Scope::Shared)
+        tiles.push_back(alloc->buffer);
+      return true;
+    });
+    return tiles;
+  }
+
+  /// Only one of the walk and its copy is run: the walk gets those of the copy's tiles that are
+  /// allocated outside of both.
+  static void useTiles(ForStmt &loop, const std::vector<Buffer *> &tiles,
+                       const std::unordered_set<const Buffer *> &outside) {
+    std::size_t next = 0;
+    std::vector<std::pair<Buffer *, Buffer *>> same;
+    rewrite(loop.body, [&](StmtPtr stmt, Block &out) {
+      auto *alloc = dynCast<AllocStmt>(stmt.get());
+      Buffer *tile = alloc && alloc->buffer->scope == Scope::Shared ? tiles[next++] : nullptr;
+      if (tile && outside.count(tile))
+        same.emplace_back(alloc->buffer, tile);
+      else
+        out.push_back(std::move(stmt));
+    });
+    for (auto [own, tile] : same)
+      replaceBuffer(loop.body, own, tile);
   }
 
   /// Takes branches around products apart and allocations out.
