@@ -320,9 +320,9 @@ private:
   std::optional<Holds> followRounds(Stmt &loop, const Buffer &sum, Holds state) {
     const std::size_t before = places.size();
     ++depth;
-    // Once as the first round finds it, once as the others do.
-    for (int round = 0; round < 2; ++round) {
-      Holds end = state;
+    // As the first round finds it, then as others do, until no more ways to find it turn up.
+    for (Holds found = state;;) {
+      Holds end = found;
       bool known = true;
       forEachBlock(loop, [&](Block &inner) {
         auto behind = known ? follow(inner, sum, end) : std::nullopt;
@@ -331,7 +331,10 @@ private:
       });
       if (!known)
         return std::nullopt;
-      state = meet(state, end);
+      state = meet(found, end);
+      if (state == found)
+        break;
+      found = state;
     }
     --depth;
     // A way out in the middle may find the sum in another state.
