@@ -4,10 +4,10 @@
 //
 // Writes the Schedule: how many stages each pipelined loop gets, the order of blocks, the gemms'
 // instructions, how tiles are stored. What the user gave (--schedule=FILE) stays; so does
-// everything with --schedule=as-written. Otherwise num_stages is a hint: a single stage becomes two where the
-// second one costs no occupancy, since a loop that waits for its own copies never overlaps with
-// them. Stands after select-atoms, whose choices it records, and before the first pass that follows
-// the plan.
+// everything with --schedule=as-written. Otherwise num_stages is a hint: a single stage becomes two
+// where the second one costs no occupancy, since a loop that waits for its own copies never
+// overlaps with them. Stands after select-atoms, whose choices it records, and before the first
+// pass that follows the plan.
 #include "analysis/Copies.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
@@ -264,6 +264,12 @@ void plan(Function &function, PassContext &context) {
     if (decided.cluster)
       launch.cluster = {(*decided.cluster)[0], (*decided.cluster)[1], launch.cluster[2]};
   }
+  const std::vector<LaunchPlan> &all = context.schedule.launches;
+  for (std::size_t i = function.launches.size(); i < all.size(); ++i)
+    context.diagnostics.report(diag::ScheduleMismatch, function.range, all[i].name)
+        .note("`" + function.name + "` has " + std::to_string(function.launches.size()) +
+              (function.launches.size() == 1 ? " launch" : " launches") + " on " +
+              std::string(context.target.name));
   context.schedule = std::move(planned);
 }
 
