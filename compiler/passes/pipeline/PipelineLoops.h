@@ -18,4 +18,9 @@ struct PlannedLoop {
 /// In program order, outer before inner: the order of LaunchPlan::loops.
 std::vector<PlannedLoop> plannedLoops(ir::Launch &launch, const LaunchPlan *plan);
 
+/// Whether the program says of each statement of a loop, by its number, when it is done.
+inline bool isArranged(const ir::ForStmt &loop) {
+  return !loop.order.empty() || !loop.stage.empty() || !loop.group.empty();
+}
+
 } // namespace tlc::passes

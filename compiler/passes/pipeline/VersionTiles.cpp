@@ -78,8 +78,8 @@ public:
       : launch(launch), loop(loop), stages(stages) {}
 
   bool run() {
-    if (!loop.lo.isConstant(0) || !loop.step.isConstant(1) || !runsOnce() || !collect() ||
-        !barriersAreOwn() || !collectTiles() || passesOnMore())
+    if (isArranged(loop) || !loop.lo.isConstant(0) || !loop.step.isConstant(1) || !runsOnce() ||
+        !collect() || !barriersAreOwn() || !collectTiles() || passesOnMore())
       return false;
     for (const Buffer *tile : tiles)
       if (!isHandedOver(tile))

@@ -37,6 +37,7 @@
 #include "passes/LaunchConstants.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
+#include "passes/pipeline/PipelineLoops.h"
 #include "passes/plan/ColumnPieces.h"
 #include "passes/plan/Footprint.h"
 #include "passes/plan/GemmLayouts.h"
@@ -116,8 +117,7 @@ private:
   }
 
   bool isPlainLoop() {
-    if (!loop->order.empty() || !loop->stage.empty() || !loop->group.empty() ||
-        (loop->step && !loop->step.isConstant(1)))
+    if (isArranged(*loop) || (loop->step && !loop->step.isConstant(1)))
       return false;
     for (const StmtPtr &stmt : loop->body) {
       if (auto *product = dynCast<GemmStmt>(stmt.get()); product && !gemm)

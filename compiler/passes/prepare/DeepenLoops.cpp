@@ -22,6 +22,7 @@
 #include "analysis/Ranges.h"
 #include "ir/Walk.h"
 #include "passes/Pass.h"
+#include "passes/pipeline/PipelineLoops.h"
 
 #include <algorithm>
 #include <bit>
@@ -48,8 +49,7 @@ public:
       : launch(launch), loop(loop), ranges(ranges) {}
 
   void run() {
-    if (loop.stages < 2 || !loop.order.empty() || !loop.stage.empty() || !loop.group.empty() ||
-        !loop.lo.isConstant(0) || !loop.step.isConstant(1))
+    if (loop.stages < 2 || isArranged(loop) || !loop.lo.isConstant(0) || !loop.step.isConstant(1))
       return;
     if (!collect() || depth == 0 || !usedHereOnly())
       return;

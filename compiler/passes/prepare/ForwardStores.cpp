@@ -10,12 +10,14 @@
 // TileLang's examples write it fits two stages of keys only without it.
 //
 // Only a whole tile that nothing else uses and whose layout the user did not give, stored by the
-// next statement as an ordinary copy, and only where it is rounded once on its way.
+// next statement as an ordinary copy, and only where it is rounded once on its way; not where a
+// loop's order and stages speak of its statements by number.
 // --schedule=as-written keeps the tile.
 //
 // Why here: before bounds and select-copies, which look at the copies as they will be.
 #include "ir/Walk.h"
 #include "passes/Pass.h"
+#include "passes/pipeline/PipelineLoops.h"
 
 #include <unordered_map>
 #include <unordered_set>
@@ -55,7 +57,7 @@ public:
   }
 
   void run() {
-    visit(launch.body);
+    visit(launch.body, false);
     if (!gone.empty())
       rewrite(launch.body, [&](StmtPtr stmt, Block &out) {
         const auto *alloc = dynCast<AllocStmt>(stmt.get());
@@ -65,9 +67,14 @@ public:
   }
 
 private:
-  void visit(Block &block) {
+  /// `arranged`: the block is that of a loop whose statements have numbers.
+  void visit(Block &block, bool arranged) {
     for (std::size_t i = 0; i < block.size(); ++i) {
-      forEachBlock(*block[i], [&](Block &inner) { visit(inner); });
+      const auto *loop = dynCast<ForStmt>(block[i].get());
+      const bool arranges = loop && isArranged(*loop);
+      forEachBlock(*block[i], [&](Block &inner) { visit(inner, arranges); });
+      if (arranged)
+        continue;
       auto *in = dynCast<CopyStmt>(block[i].get());
       auto *out = in && i + 1 < block.size() ? dynCast<CopyStmt>(block[i + 1].get()) : nullptr;
       if (!out || !passesOn(*in, *out) || uses[in->target.buffer] != 2)
