@@ -110,6 +110,16 @@ Expr foldDivMod(Context &context, Op op, Expr a, Expr b) {
   return {};
 }
 
+/// x // n * n + x % n == x, as indices have it that are taken apart and put together again.
+Expr fromQuotient(Context &context, Expr multiple, Expr remainder) {
+  auto is = [](Expr e, Op op) { return e.kind() == ExprKind::Binary && e->binaryOp() == op; };
+  if (!is(multiple, Op::Mul) || !is(remainder, Op::FloorMod) ||
+      multiple->operands[1] != remainder->operands[1] || !multiple->operands[1].isInt())
+    return {};
+  Expr whole = remainder->operands[0], n = remainder->operands[1];
+  return multiple->operands[0] == context.binary(Op::FloorDiv, whole, n) ? whole : Expr();
+}
+
 Expr foldIntegerIdentity(Context &context, Op op, Expr a, Expr b) {
   DType dtype = a.dtype();
   auto constant = [&](std::int64_t value) { return context.integer(dtype, value); };
@@ -123,7 +133,9 @@ Expr foldIntegerIdentity(Context &context, Op op, Expr a, Expr b) {
       if (const ExprNode *sum = withConstant(a, Op::Add))
         return context.binary(op, sum->operands[0],
                               constant(sum->operands[1]->integer + b->integer));
-    return {};
+    if (Expr whole = fromQuotient(context, a, b))
+      return whole;
+    return fromQuotient(context, b, a);
   case Op::Sub:
     if (b.isConstant(0))
       return a;

@@ -91,11 +91,14 @@ private:
         return isMin ? b : a;
       return e;
     }
+    case BinaryOp::FloorMod:
+      if (auto n = b.constant(); n && *n > 0 && ranges.interval(a).within({0, *n - 1}))
+        return a;
+      break;
     case BinaryOp::Add:
     case BinaryOp::Sub:
     case BinaryOp::Mul:
     case BinaryOp::FloorDiv:
-    case BinaryOp::FloorMod:
       break;
     default:
       return e;
