@@ -34,6 +34,7 @@ public:
       thread.index = thread.count == 1 ? function.context->int32(0) : launch->tid;
       thread.vectors = target.isGpu();
       thread.concurrent = target.isGpu();
+      thread.atomicVectors = target.has(Feature::VectorAtomics);
       thread.diagnostics = &diagnostics;
       thread.divides = [this](Expr e, Index d) { return ranges.divisible(e, d); };
       lowerBlock(launch->body, thread);

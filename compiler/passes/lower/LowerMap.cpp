@@ -12,7 +12,8 @@
 // Width and guards are decided together: registers are taken in groups as wide as the widest
 // access; an access narrower than the group is made in pieces, and one whose guard may differ
 // within a piece is wide where all of it is in range and element by element otherwise. Bodies that
-// are more than a move compute element by element from register arrays.
+// are more than a move compute element by element from register arrays. Additions to neighbours in
+// global memory are made two or four at a time where the machine has that.
 //
 // Why here: all layouts are decided, and everything elementwise is one kind of statement.
 #include "passes/lower/LowerMap.h"
@@ -20,6 +21,7 @@
 #include "ir/Walk.h"
 #include "passes/infer/Registers.h"
 #include "passes/lower/LowerReducer.h"
+#include "passes/lower/MapBody.h"
 #include "passes/lower/Physical.h"
 #include "support/Check.h"
 
@@ -34,7 +36,7 @@ namespace {
 
 /// A top-level memory access of the body that is made several elements at a time.
 struct WideAccess {
-  Stmt *stmt = nullptr; ///< Load, Store or Move of the map's body
+  Stmt *stmt = nullptr; ///< Load, Store, Move or Atomic of the map's body
   Index width = 1;
   Buffer *staging = nullptr; ///< registers of one group; null for moves
 };
@@ -145,15 +147,6 @@ private:
 
   // ---- Fragments
 
-  /// Index expressions may go through names bound in the body.
-  static void inlineLets(const Block &block, Substitution &lets) {
-    walk(block, [&](const Stmt &stmt) {
-      if (auto *let = dynCast<LetStmt>(&stmt))
-        lets.emplace_back(let->var, substitute(let->value, lets));
-      return true;
-    });
-  }
-
   std::vector<Expr> resolved(const std::vector<Expr> &indices) const {
     std::vector<Expr> result;
     for (Expr index : indices)
@@ -247,10 +240,6 @@ private:
     return guard;
   }
 
-  static bool isMemory(const Buffer &buffer) {
-    return buffer.scope == Scope::Global || buffer.scope == Scope::Shared;
-  }
-
   bool writesRegisters() const {
     bool writes = false;
     for (StmtPtr &stmt : map.body)
@@ -292,14 +281,6 @@ private:
     return crosses;
   }
 
-  static void walkUses(Stmt &stmt, const std::function<void(const BufferUse &)> &f) {
-    forEachUse(stmt, f);
-    forEachBlock(stmt, [&](Block &inner) {
-      for (StmtPtr &s : inner)
-        walkUses(*s, f);
-    });
-  }
-
   Index widthOf(const Element &element) const {
     if (!isMemory(*element.buffer))
       return 1;
@@ -323,6 +304,10 @@ private:
           access.width = widthOf(store->target);
       } else if (auto *move = dynCast<MoveStmt>(&stmt)) {
         access.width = std::min(widthOf(move->source), widthOf(move->target));
+      } else if (auto *atomic = dynCast<AtomicStmt>(&stmt); atomic && thread.atomicVectors) {
+        if (addsVectors(*atomic) && dependsOnMapOnly(atomic->predicate, {}) &&
+            !crossesUse(i, *atomic->target.buffer, false))
+          access.width = widthOf(atomic->target);
       }
       if (access.width > 1)
         wide.push_back(access);
@@ -352,7 +337,7 @@ private:
     for (WideAccess &access : wide) {
       if (isa<MoveStmt>(*access.stmt))
         continue;
-      Buffer *buffer = bufferOf(*access.stmt);
+      const Buffer *buffer = memoryOf(*access.stmt).buffer;
       access.staging = &b.function.addBuffer(buffer->name + "_v", buffer->dtype, Scope::Local,
                                              {context.int32(group)}, map.range);
     }
@@ -362,8 +347,8 @@ private:
         if (access.staging)
           b.alloc(*access.staging);
       for (WideAccess &access : wide)
-        if (auto *load = dynCast<LoadStmt>(access.stmt))
-          emitPieces(access, first, load->source, load->predicate, load->otherwise, true);
+        if (isa<LoadStmt>(*access.stmt))
+          emitPieces(access, first);
       if (onlyMoves())
         for (WideAccess &access : wide) {
           auto &move = cast<MoveStmt>(*access.stmt);
@@ -372,8 +357,8 @@ private:
       else
         inGroup(group, first, [&](Expr reg, Expr lane) { emitPoint(reg, lane); });
       for (WideAccess &access : wide)
-        if (auto *store = dynCast<StoreStmt>(access.stmt))
-          emitPieces(access, first, store->target, store->predicate, {}, false);
+        if (isa<StoreStmt>(*access.stmt) || isa<AtomicStmt>(*access.stmt))
+          emitPieces(access, first);
     };
     if (needsConstants)
       for (Index g = 0; g < registers / group; ++g)
@@ -395,11 +380,6 @@ private:
   bool onlyMoves() const {
     auto moves = [](const StmtPtr &s) { return isa<MoveStmt>(*s); };
     return wide.size() == map.body.size() && std::ranges::all_of(map.body, moves);
-  }
-
-  static Buffer *bufferOf(Stmt &stmt) {
-    auto *load = dynCast<LoadStmt>(&stmt);
-    return load ? load->source.buffer : cast<StoreStmt>(stmt).target.buffer;
   }
 
   /// Values of the map's variables in a register, as expressions.
@@ -442,26 +422,44 @@ private:
     });
   }
 
+  /// `count` elements from register `r` of the schedule on, to or from `slot` of the staging
+  /// registers.
+  void transfer(const WideAccess &access, Expr r, Expr slot, Index count, Expr guard) {
+    Element there = at(memoryOf(*access.stmt), pointAt(r)),
+            here = registerElement(*access.staging, slot);
+    if (const auto *atomic = dynCast<AtomicStmt>(access.stmt)) {
+      auto &value = b.add<LoadStmt>();
+      DType dtype = there.buffer->dtype;
+      dtype.lanes = static_cast<decltype(dtype.lanes)>(count);
+      value.var = context.var("value", dtype);
+      value.source = here;
+      auto &stmt = b.add<AtomicStmt>();
+      stmt.op = atomic->op;
+      stmt.target = there;
+      stmt.value = value.var;
+      stmt.predicate = guard;
+      return;
+    }
+    const auto *load = dynCast<LoadStmt>(access.stmt);
+    auto &stmt = b.add<MoveStmt>();
+    stmt.source = load ? there : here;
+    stmt.target = load ? here : there;
+    stmt.count = count;
+    stmt.predicate = guard;
+    if (guard && load)
+      stmt.fill =
+          load->otherwise ? at(load->otherwise, pointAt(r)) : context.zero(there.buffer->dtype);
+  }
+
   /// The group's accesses to memory, `access.width` elements at a time, to or from the staging
   /// registers.
-  void emitPieces(const WideAccess &access, Expr first, const Element &memory, Expr predicate,
-                  Expr otherwise, bool isLoad) {
+  void emitPieces(const WideAccess &access, Expr first) {
     auto piece = [&](Expr p) {
       Expr offset = p * access.width, reg = first + offset;
-      auto move = [&](Expr r, Expr slot, Index count, Expr guard) {
-        auto &stmt = b.add<MoveStmt>();
-        Element there = at(memory, pointAt(r)), here = registerElement(*access.staging, slot);
-        stmt.source = isLoad ? there : here;
-        stmt.target = isLoad ? here : there;
-        stmt.count = count;
-        stmt.predicate = guard;
-        if (guard && isLoad)
-          stmt.fill = otherwise ? at(otherwise, pointAt(r)) : context.zero(memory.buffer->dtype);
-      };
       guarded(
-          logicalAnd(coverGuard(), substitute(predicate, lets)), reg, access.width,
-          [&](Expr guard) { move(reg, offset, access.width, guard); },
-          [&](Expr r, Expr lane, Expr guard) { move(r, offset + lane, 1, guard); });
+          logicalAnd(coverGuard(), substitute(predicateOf(*access.stmt), lets)), reg, access.width,
+          [&](Expr guard) { transfer(access, reg, offset, access.width, guard); },
+          [&](Expr r, Expr lane, Expr guard) { transfer(access, r, offset + lane, 1, guard); });
     };
     Index pieces = group / access.width;
     if (needsConstants)
@@ -469,12 +467,6 @@ private:
         piece(context.int32(p));
     else
       b.unrolled("p", pieces, piece);
-  }
-
-  /// cp.async takes 4, 8 or 16 bytes; less is an ordinary copy, complete before its group is.
-  static bool asyncWidth(const MoveStmt &move) {
-    Index bits = move.count * move.source.buffer->dtype.bits() * move.source.buffer->dtype.lanes;
-    return bits == 32 || bits == 64 || bits == 128;
   }
 
   /// Memory to memory without a stop in named registers; asynchronous if the copy engine takes the
@@ -487,7 +479,7 @@ private:
       stmt.source = at(move.source, point);
       stmt.target = at(move.target, point);
       stmt.count = count;
-      stmt.async = move.async && asyncWidth(stmt);
+      stmt.async = move.async && takesAsync(stmt);
       stmt.predicate = guard;
       if (guard)
         stmt.fill = at(move.fill, point);
@@ -559,6 +551,11 @@ private:
       } else if (auto *store = dynCast<StoreStmt>(stmt.get())) {
         store->target = registerElement(*access->staging, lane);
         store->predicate = {};
+      } else if (auto *atomic = dynCast<AtomicStmt>(stmt.get())) {
+        auto staged = std::make_unique<StoreStmt>(atomic->range);
+        staged->target = registerElement(*access->staging, lane);
+        staged->value = atomic->value;
+        stmt = std::move(staged);
       }
     }
     Block one;
@@ -569,7 +566,7 @@ private:
           *use.element = located(*use.element, reg);
       });
       if (auto *move = dynCast<MoveStmt>(&inner))
-        move->async = move->async && asyncWidth(*move);
+        move->async = move->async && takesAsync(*move);
       return true;
     });
     substitute(one, renamed);

@@ -13,6 +13,7 @@ struct MapThread {
   Divides divides;
   DiagnosticEngine *diagnostics = nullptr; ///< told of accesses that no thread can make
   bool concurrent = true;                  ///< whether other threads run at the same time (GPUs)
+  bool atomicVectors = false; ///< whether neighbours in global memory can be added at once
   bool vectors = true; ///< whether wide accesses exist (GPUs); otherwise loops are left to the
                        ///< downstream compiler
 };
