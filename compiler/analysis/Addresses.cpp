@@ -62,6 +62,11 @@ bool isShifted(const Buffer &buffer) {
   return false;
 }
 
+/// Whether a call is a thread's cp.async by hand.
+bool copiesAsync(const CallStmt *call) {
+  return call && !call->isExtern && call->callee == "cp_async";
+}
+
 /// Whether a call reaches what it uses by descriptor.
 bool touches(const CallStmt *call, const BufferUse &use) {
   return call && std::any_of(call->touches.begin(), call->touches.end(),
@@ -89,7 +94,7 @@ std::vector<Address> addressesOf(const Stmt &stmt, const Ranges &ranges) {
     address.reads = static_cast<unsigned>(use.access) & 1;
     address.writes = static_cast<unsigned>(use.access) & 2;
     address.atomic = stmt.kind == StmtKind::Atomic;
-    if (move && move->async && address.writes && scope == Scope::Shared)
+    if (address.writes && scope == Scope::Shared && ((move && move->async) || copiesAsync(call)))
       address.async = AsyncKind::CpAsync;
     if (touches(call, use))
       address.async = AsyncKind::Wgmma;
@@ -424,8 +429,12 @@ bool ThreadAddresses::addRuns(const Address &address, Expr index, std::span<cons
   if (rest && !(*rest == others))
     return false;
   rest = others;
-  for (std::int64_t part : *parts) {
-    std::int64_t begin = constant + part;
+  // Of a role's statements only its threads come here.
+  const Interval threads = ranges.interval(launch.tid);
+  for (std::size_t t = 0; t < parts->size(); ++t) {
+    if (auto thread = static_cast<std::int64_t>(t); thread < threads.lo || thread > threads.hi)
+      continue;
+    std::int64_t begin = constant + (*parts)[t];
     runs.push_back({begin, begin + address.count, static_cast<std::int64_t>(runs.size())});
   }
   return true;
