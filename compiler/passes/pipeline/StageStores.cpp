@@ -102,12 +102,12 @@ private:
   void stageTensor(const analysis::FragmentStore &store, StorePlan &plan) {
     const FragmentHome *home = homes.of(store.source->buffer);
     TLC_CHECK(home, "a fragment whose layout was known when stores were planned");
-    const std::int64_t before = planArena(launch).bytes;
+    const std::int64_t before = planArena(launch, target.limits.sharedPerBlockOptIn).bytes;
     std::int64_t after = before;
     for (Index buffers = plan.buffers; buffers > 0; --buffers) {
       auto make = [&] { return tensorStore(store, *home, plan, buffers); };
       auto keep = [&] {
-        after = planArena(launch).bytes;
+        after = planArena(launch, target.limits.sharedPerBlockOptIn).bytes;
         return plan.binding || admissible(before, after);
       };
       if (!replace(*store.stmt, make, keep))
@@ -126,7 +126,7 @@ private:
       return;
     }
     const Index all = tile->back();
-    const std::int64_t before = planArena(launch).bytes;
+    const std::int64_t before = planArena(launch, target.limits.sharedPerBlockOptIn).bytes;
     std::int64_t after = before;
     for (Index columns : widths(all, copy.target.buffer->dtype, narrowest)) {
       auto make = [&] { return stagedStore(copy, all, columns); };
@@ -181,7 +181,7 @@ private:
     auto shape = tile.constantShape();
     tile.layout = Layout::rowMajor(dimSizes(*shape), "offset",
                                    shape->size() > 1 ? rowPadding * 8 / tile.dtype.bits() : 0);
-    std::int64_t bytes = planArena(launch).bytes;
+    std::int64_t bytes = planArena(launch, target.limits.sharedPerBlockOptIn).bytes;
     tile.layout.reset();
     return bytes;
   }

@@ -157,7 +157,7 @@ void fit(Function &function, PassContext &context) {
   const std::int64_t limit = context.target.limits.sharedPerBlockOptIn;
   for (std::size_t i = 0; i < function.launches.size(); ++i) {
     Launch &launch = *function.launches[i];
-    ArenaPlan plan = planArena(launch);
+    ArenaPlan plan = planArena(launch, limit);
     if (plan.bytes <= limit) {
       reportFewerStages(launch, context.schedule.launch(i), context);
       checkRegisters(launch, context);

@@ -15,7 +15,7 @@ namespace tlc::passes {
 void planShared(ir::Function &function, PassContext &context) {
   for (std::size_t i = 0; i < function.launches.size(); ++i) {
     ir::Launch *launch = function.launches[i].get();
-    ArenaPlan plan = planArena(*launch);
+    ArenaPlan plan = planArena(*launch, context.target.limits.sharedPerBlockOptIn);
     if (context.target.isGpu() && plan.bytes > context.target.limits.sharedPerBlockOptIn)
       giveUpStage(function, i, plan, context);
     for (const ArenaSlot &slot : plan.slots) {

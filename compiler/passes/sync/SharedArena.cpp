@@ -2,6 +2,7 @@
 
 #include "ir/Walk.h"
 #include "passes/lower/Physical.h"
+#include "passes/plan/TensorStores.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -25,11 +26,14 @@ bool inArena(const Buffer &buffer) {
 }
 
 /// Numbers statements in program order and notes where each buffer is used. Roles of a block run at
-/// the same time: what one of them uses lives from the first to the last of them. Barrier objects,
-/// and tiles that tensor maps may still read, live to the end; what other blocks write to, always.
+/// the same time: what several of them use lives from the first to the last of them, what one of
+/// them has for itself may share bytes with what only that one uses. Barrier objects, and tiles
+/// that tensor maps may still read, live to the end; what other blocks write to, always.
 class Lives {
 public:
-  explicit Lives(std::vector<ArenaSlot> &slots) : slots(slots) {}
+  /// `sharedInRoles`: what only one role uses may lie where others of its tiles do.
+  Lives(std::vector<ArenaSlot> &slots, bool sharedInRoles)
+      : slots(slots), sharedInRoles(sharedInRoles) {}
 
   void visit(Launch &launch) {
     visit(launch.body);
@@ -42,11 +46,13 @@ public:
 
 private:
   /// Statements for all of which a buffer lives that is used in them: in a loop, if it was
-  /// allocated before; in roles, always.
+  /// allocated before; in roles, if more than one of them uses it.
   struct Span {
     std::int64_t begin;
     bool roles;
     std::vector<Buffer *> buffers;
+    const Stmt *role = nullptr;                                  ///< the one that we are in
+    std::unordered_map<const Buffer *, const Stmt *> users = {}; ///< null: several
   };
 
   void visit(Block &block) {
@@ -56,6 +62,8 @@ private:
         end = endOfRoles(block, i);
         open.push_back({position, true, {}});
       }
+      if (i < end)
+        open.back().role = block[i].get();
       visit(*block[i]);
       if (i + 1 == end)
         close();
@@ -111,9 +119,12 @@ private:
         note(*buffer, here, here);
       beingRead.clear();
     }
-    if (const auto *call = dynCast<CallStmt>(&stmt); call && usesTensorMap(*call))
+    const auto *call = dynCast<CallStmt>(&stmt);
+    const bool whole = isStoreByWarps(stmt);
+    if (whole || (call && usesTensorMap(*call)))
       forEachUse(stmt, [&](const BufferUse &use) {
-        if (use.pointer && use.access == Access::Read)
+        if ((whole ? use.buffer->scope == Scope::Shared : use.pointer != nullptr) &&
+            use.access == Access::Read)
           beingRead.push_back(use.buffer->storage());
       });
   }
@@ -133,9 +144,17 @@ private:
     if (found == index.end())
       return;
     extend(slots[found->second], first, last);
-    for (std::size_t level = 0; level < open.size(); ++level)
-      if (open[level].roles || level >= depth[&buffer])
-        open[level].buffers.push_back(&buffer);
+    for (std::size_t level = 0; level < open.size(); ++level) {
+      Span &span = open[level];
+      if (!span.roles && level < depth[&buffer])
+        continue;
+      span.buffers.push_back(&buffer);
+      if (!span.roles)
+        continue;
+      auto [user, fresh] = span.users.try_emplace(&buffer, span.role);
+      if (!sharedInRoles || (!fresh && user->second != span.role))
+        user->second = nullptr;
+    }
   }
 
   void close() {
@@ -144,8 +163,13 @@ private:
     // What is still being read at its end is so in the next round of a loop.
     if (!span.roles)
       span.buffers.insert(span.buffers.end(), beingRead.begin(), beingRead.end());
+    for (const auto &[buffer, role] : span.users)
+      if (role)
+        slots[index.at(buffer)].roles.emplace_back(groups, role);
+    groups += span.roles;
     for (Buffer *buffer : span.buffers)
-      extend(slots[index.at(buffer)], span.begin, position - 1);
+      if (!span.roles || !span.users.at(buffer))
+        extend(slots[index.at(buffer)], span.begin, position - 1);
   }
 
   static void extend(ArenaSlot &slot, std::int64_t first, std::int64_t last) {
@@ -154,12 +178,14 @@ private:
   }
 
   std::vector<ArenaSlot> &slots;
+  bool sharedInRoles;
   std::unordered_map<const Buffer *, std::size_t> index;
   std::unordered_map<const Buffer *, std::size_t> depth; ///< loops around the allocation
   std::vector<Span> open;
   std::unordered_set<const Buffer *> reached; ///< by other blocks of the cluster
   std::vector<Buffer *> beingRead;            ///< by copies that were not waited for
   std::int64_t position = 0;
+  int groups = 0;           ///< of roles, closed so far
   std::uint32_t op = 0;     ///< the elementwise op that the last statement of one belonged to
   std::int64_t opBegin = 0; ///< where that began
 };
@@ -173,6 +199,17 @@ std::int64_t alignmentOf(const Buffer &buffer) {
   return bytesOf(buffer) >= bankRow ? std::max(buffer.alignment, bankRow) : buffer.alignment;
 }
 
+/// Whether both may hold something at once: by their lives, or in roles that run beside each other.
+bool meet(const ArenaSlot &a, const ArenaSlot &b) {
+  if (a.first <= b.last && b.first <= a.last)
+    return true;
+  for (const auto &[group, role] : a.roles)
+    for (const auto &[other, rival] : b.roles)
+      if (group == other && role != rival)
+        return true;
+  return false;
+}
+
 /// Largest first, each at the lowest place that is free for as long as it lives.
 void place(ArenaPlan &plan) {
   std::vector<ArenaSlot *> order;
@@ -184,7 +221,7 @@ void place(ArenaPlan &plan) {
   for (ArenaSlot *slot : order) {
     std::vector<const ArenaSlot *> rivals;
     for (const ArenaSlot *other : placed)
-      if (other->first <= slot->last && slot->first <= other->last)
+      if (meet(*other, *slot))
         rivals.push_back(other);
     std::sort(rivals.begin(), rivals.end(),
               [](const ArenaSlot *a, const ArenaSlot *b) { return a->offset < b->offset; });
@@ -205,9 +242,11 @@ std::int64_t versionBytes(const Buffer &buffer) {
   return buffer.versions > 1 ? roundUp(bytes, alignmentOf(buffer)) : bytes;
 }
 
-ArenaPlan planArena(Launch &launch) {
+namespace {
+
+ArenaPlan placed(Launch &launch, bool sharedInRoles) {
   ArenaPlan plan;
-  Lives(plan.slots).visit(launch);
+  Lives(plan.slots, sharedInRoles).visit(launch);
   std::erase_if(plan.slots, [](const ArenaSlot &slot) { return slot.first < 0; }); // never used
   for (ArenaSlot &slot : plan.slots) {
     slot.alignment = alignmentOf(*slot.buffer);
@@ -215,6 +254,13 @@ ArenaPlan planArena(Launch &launch) {
   }
   place(plan);
   return plan;
+}
+
+} // namespace
+
+ArenaPlan planArena(Launch &launch, std::int64_t limit) {
+  ArenaPlan plan = placed(launch, false);
+  return plan.bytes <= limit ? plan : placed(launch, true);
 }
 
 void reportArenaTooLarge(const Launch &launch, const ArenaPlan &plan, const Target &target,

@@ -7,6 +7,7 @@
 #include "target/Target.h"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace tlc::passes {
@@ -20,6 +21,8 @@ struct ArenaSlot {
   /// Statements, counted in program order, between which it holds something; whole loops where
   /// contents may go around.
   std::int64_t first = 0, last = 0;
+  /// Of roles that run at the same time (a number for each such group), the one that alone uses it.
+  std::vector<std::pair<int, const ir::Stmt *>> roles;
 
   std::int64_t bytes() const { return versionBytes * buffer->versions; }
 };
@@ -32,9 +35,11 @@ struct ArenaPlan {
 /// Bytes between the versions of a shared buffer.
 std::int64_t versionBytes(const ir::Buffer &buffer);
 
-/// Places the shared and barrier buffers that `launch` uses. Works in any phase after the pipeline;
-/// before layouts are decided a tile counts as row-major.
-ArenaPlan planArena(ir::Launch &launch);
+/// Places the shared and barrier buffers that `launch` uses. What one role of several has for
+/// itself lies in one place only where more than `limit` bytes would be needed otherwise, since its
+/// threads then meet at barriers in between. Works in any phase after the pipeline; before layouts
+/// are decided a tile counts as row-major.
+ArenaPlan planArena(ir::Launch &launch, std::int64_t limit);
 
 /// The error with the table of buffers.
 void reportArenaTooLarge(const ir::Launch &launch, const ArenaPlan &plan, const Target &target,
