@@ -105,11 +105,13 @@ private:
       readPersistent(parts, launch);
     else if (what == "specialize")
       readSpecialize(parts, launch);
+    else if (what == "in_flight" && parts.size() == 2 && yesOrNo(parts[1]))
+      launch.inFlight = yesOrNo(parts[1]);
     else
       message =
           "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
           "NAME ...`, `add NAME ...`, `cluster M N`, `spread N`, `parts N`, `persistent ...`, "
-          "`specialize ...` or `}`";
+          "`specialize ...`, `in_flight ...` or `}`";
   }
 
   void readSpecialize(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -299,6 +301,8 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
   if (launch.specialize)
     out.line("specialize " + answer(*launch.specialize) + (launch.split ? " split" : "") +
              comment(launch.specializeReason));
+  if (launch.inFlight)
+    out.line("in_flight " + answer(*launch.inFlight) + comment(launch.inFlightReason));
 }
 
 } // namespace

@@ -25,6 +25,8 @@
 //     specialize no                     // yes: producer warps of their own load the tiles;
 //                                       // `split`: what does not touch the widest sums is done by
 //                                       // a warpgroup of its own, ahead of the others
+//     in_flight yes                     // products are waited for where something needs them to be
+//                                       // done (late-waits); no: at once
 //   }
 //
 // `tlc report` shows it, --schedule=FILE gives it back. Loops, gemms and stores are matched by
@@ -112,6 +114,8 @@ struct LaunchPlan {
   std::string partsReason;
   /// None: nobody decided, which means no.
   std::optional<bool> persistent, specialize;
+  /// Whether products stay in flight until something needs them; none: where that is possible.
+  std::optional<bool> inFlight;
   bool split =
       false; ///< if specialised: the threads that compute have two sides (SplitConsumers.h)
   std::int64_t handoverBytes = 0; ///< if split: shared memory of what goes over; not printed
@@ -125,7 +129,7 @@ struct LaunchPlan {
   /// If persistent: blocks next to each other along this grid dimension may form clusters of two
   /// that load once what they have in common; whether they do depends on the sizes of the call.
   std::optional<std::size_t> sharedAxis;
-  std::string persistentReason, specializeReason;
+  std::string persistentReason, specializeReason, inFlightReason;
 };
 
 struct Schedule {

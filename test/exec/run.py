@@ -138,6 +138,7 @@ PROGRAMS = [
     Difference("sharing"),
     Difference("by_element", settings={"EMU_SMS": "3"}),
     Difference("adds", target="sm90", settings={"EMU_SMS": "3"}),
+    Difference("backward", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("majors", target="sm90"),
     Difference("few_tiles", target="sm90", settings={"EMU_SMS": "20"}),
     Difference("pairs", target="sm90", settings={"EMU_SMS": "5"}),

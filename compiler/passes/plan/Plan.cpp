@@ -216,6 +216,7 @@ private:
     if (plan.cluster && (*plan.cluster)[0] * (*plan.cluster)[1] > 1)
       plan.persistent.reset(); // blocks of a cluster stay together
     take(given.persistent, plan.persistent, plan.persistentReason);
+    take(given.inFlight, plan.inFlight, plan.inFlightReason);
     if (given.persistent) {
       plan.fold = given.fold;
       plan.tileStages = given.tileStages;

@@ -37,10 +37,12 @@ struct Batches {
   std::size_t begin = 0, end = 0; ///< a fence, and behind the second commit
 };
 
-/// Of a body that issues two batches, then waits for the first of them while the other runs.
+/// Of a body that issues two batches and no more, then waits for the first of them while the other
+/// runs.
 std::optional<Batches> batchesOf(const Block &body) {
   Batches found;
   unsigned commits = 0, fences = 0;
+  bool waits = false;
   for (std::size_t i = 0; i < body.size(); ++i) {
     const auto *fence = dynCast<FenceStmt>(body[i].get());
     if (fence && fence->what == FenceKind::Wgmma && fences++ == 0)
@@ -49,13 +51,15 @@ std::optional<Batches> batchesOf(const Block &body) {
     if (!async || async->what != AsyncKind::Wgmma)
       continue;
     if (!async->commit) {
-      bool beside = commits == 2 && fences == 2 && async->pending == 1;
-      return beside ? std::optional(found) : std::nullopt;
+      if (commits != 2 || fences != 2 || (!waits && async->pending != 1))
+        return std::nullopt;
+      waits = true;
+      continue;
     }
     ++commits;
     found.end = i + 1;
   }
-  return std::nullopt;
+  return waits && commits == 2 ? std::optional(found) : std::nullopt;
 }
 
 class TurnTaker {
