@@ -401,15 +401,15 @@ bool ThreadAddresses::keptApart(std::vector<Run> runs) {
   return true;
 }
 
-/// The runs of all threads in each round of `loops`. `rest` is what the index is besides.
+/// The runs of some threads in each round of `loops`. `rest` is what the index is besides.
 bool ThreadAddresses::addRuns(const Address &address, Expr index, std::span<const Rounds> loops,
-                              const Ranges &ranges, std::vector<Run> &runs,
+                              Interval threads, const Ranges &ranges, std::vector<Run> &runs,
                               std::optional<Poly> &rest) {
   if (!loops.empty()) {
     const auto &[var, values] = loops.front();
     for (std::int64_t value = values.lo; value <= values.hi; ++value) {
       Expr there = substitute(index, {{var, index.context().integer(var.dtype(), value)}});
-      if (!addRuns(address, there, loops.subspan(1), ranges, runs, rest))
+      if (!addRuns(address, there, loops.subspan(1), threads, ranges, runs, rest))
         return false;
     }
     return true;
@@ -429,13 +429,70 @@ bool ThreadAddresses::addRuns(const Address &address, Expr index, std::span<cons
   if (rest && !(*rest == others))
     return false;
   rest = others;
-  // Of a role's statements only its threads come here.
-  const Interval threads = ranges.interval(launch.tid);
-  for (std::size_t t = 0; t < parts->size(); ++t) {
-    if (auto thread = static_cast<std::int64_t>(t); thread < threads.lo || thread > threads.hi)
-      continue;
-    std::int64_t begin = constant + (*parts)[t];
-    runs.push_back({begin, begin + address.count, static_cast<std::int64_t>(runs.size())});
+  const auto last = static_cast<std::int64_t>(parts->size()) - 1;
+  for (std::int64_t t = std::max<std::int64_t>(threads.lo, 0); t <= std::min(threads.hi, last);
+       ++t) {
+    std::int64_t begin = constant + (*parts)[static_cast<std::size_t>(t)];
+    runs.push_back({begin, begin + address.count, t});
+  }
+  return true;
+}
+
+/// Whether all threads in all rounds are few enough to be looked at one by one.
+bool ThreadAddresses::fewCombinations(std::span<const Rounds> loops) const {
+  constexpr std::int64_t most = 1 << 16;
+  std::int64_t combinations = launch.threadCount();
+  for (const auto &[var, values] : loops) {
+    if (values.empty() || values.lo < 0 || values.hi >= most)
+      return false;
+    combinations *= values.hi - values.lo + 1;
+    if (combinations > most)
+      return false;
+  }
+  return true;
+}
+
+const ThreadAddresses::Runs *ThreadAddresses::runsOf(const Address &address, const Ranges &ranges) {
+  auto [entry, isNew] =
+      allRuns.try_emplace({address.index.get(), address.count, ranges.valuesKnown()}, std::nullopt);
+  std::optional<Runs> &result = entry->second;
+  if (!isNew)
+    return result ? &*result : nullptr;
+  std::vector<Expr> vars;
+  collectVars(address.index, vars);
+  std::vector<Rounds> loops;
+  for (Expr var : vars)
+    if (auto found = everyRound.find(var.get()); found != everyRound.end())
+      loops.push_back(found->second);
+  Runs all;
+  std::optional<Poly> rest;
+  if (!fewCombinations(loops) ||
+      !addRuns(address, address.index, loops, {}, ranges, all.runs, rest) || !rest)
+    return nullptr;
+  std::sort(all.runs.begin(), all.runs.end());
+  all.rest = std::move(*rest);
+  result = std::move(all);
+  return &*result;
+}
+
+bool ThreadAddresses::onlyOwnOfAll(const Address &a, const Address &b, const Ranges &ranges) {
+  if (a.buffer != b.buffer || a.warp || b.warp || !a.index || !b.index || !a.version ||
+      !b.version || !ranges.equal(a.version, b.version))
+    return false;
+  const Runs *first = runsOf(a, ranges), *second = runsOf(b, ranges);
+  if (!first || !second || !(first->rest == second->rest))
+    return false;
+  auto [known, isNew] = inOwnThread.try_emplace({first, second}, true);
+  if (!isNew)
+    return known->second;
+  // Both are sorted, and runs of one access are of one length.
+  auto from = second->runs.begin();
+  for (const Run &run : first->runs) {
+    while (from != second->runs.end() && from->end <= run.begin)
+      ++from;
+    for (auto other = from; other != second->runs.end() && other->begin < run.end; ++other)
+      if (other->owner != run.owner)
+        return known->second = false;
   }
   return true;
 }
@@ -456,18 +513,16 @@ bool ThreadAddresses::apartOver(const Address &address, std::span<const Rounds> 
 
 bool ThreadAddresses::computeApartOver(const Address &address, std::span<const Rounds> loops,
                                        const Ranges &ranges) {
-  constexpr std::int64_t most = 1 << 16;
-  std::int64_t combinations = launch.threadCount();
-  for (const auto &[var, values] : loops) {
-    if (values.empty() || values.lo < 0 || values.hi >= most)
-      return false;
-    combinations *= values.hi - values.lo + 1;
-    if (combinations > most)
-      return false;
-  }
   std::vector<Run> runs;
   std::optional<Poly> rest;
-  return addRuns(address, address.index, loops, ranges, runs, rest) && keptApart(std::move(runs));
+  // Of a role's statements only its threads come here.
+  const Interval threads = ranges.interval(launch.tid);
+  if (!fewCombinations(loops) ||
+      !addRuns(address, address.index, loops, threads, ranges, runs, rest))
+    return false;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    runs[i].owner = static_cast<std::int64_t>(i);
+  return keptApart(std::move(runs));
 }
 
 } // namespace tlc::analysis

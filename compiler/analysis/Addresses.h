@@ -57,6 +57,12 @@ public:
     ir::Expr var;
     Interval values;
   };
+  /// From now on `rounds.var` in an index means: at each of these values, in whatever order. (A
+  /// variable of a loop that is over is replaced by one like this.)
+  void standsForAll(const Rounds &rounds) { everyRound.emplace(rounds.var.get(), rounds); }
+  /// As `onlyOwn`, of all accesses that indices with such variables stand for, thread by thread.
+  /// `ranges` must know nothing that holds for some threads only: both are looked at in all.
+  bool onlyOwnOfAll(const Address &a, const Address &b, const Ranges &ranges);
   /// Whether an access touches other elements in every thread and in all rounds of short loops;
   /// what else the index depends on stays as it is.
   bool apartOver(const Address &address, std::span<const Rounds> loops, const Ranges &ranges);
@@ -73,6 +79,12 @@ private:
   struct Run {
     std::int64_t begin = 0, end = 0;
     std::int64_t owner = 0; ///< runs of one owner may overlap
+    auto operator<=>(const Run &) const = default;
+  };
+  /// What all threads touch, by its place; `rest` is added to each.
+  struct Runs {
+    std::vector<Run> runs;
+    Poly rest;
   };
 
   bool isThread(ir::Expr var) const;
@@ -81,13 +93,17 @@ private:
   WarpElements computeByWarps(const Address &address, Ranges &ranges) const;
   const WarpElements *kept(WarpElements elements);
   static bool keptApart(std::vector<Run> runs);
+  const Runs *runsOf(const Address &address, const Ranges &ranges);
+  bool fewCombinations(std::span<const Rounds> loops) const;
   bool computeApartOver(const Address &address, std::span<const Rounds> loops,
                         const Ranges &ranges);
   bool addRuns(const Address &address, ir::Expr index, std::span<const Rounds> loops,
-               const Ranges &ranges, std::vector<Run> &runs, std::optional<Poly> &rest);
+               Interval threads, const Ranges &ranges, std::vector<Run> &runs,
+               std::optional<Poly> &rest);
 
   const ir::Launch &launch;
   const Uniformity &uniformity;
+  std::unordered_map<const ir::ExprNode *, Rounds> everyRound;
   std::unordered_map<const ir::ExprNode *, std::optional<Values>> inThread;
   /// The summands of an index that depend on the thread, by what is known of variables: it says
   /// which summands there are.
@@ -105,6 +121,9 @@ private:
   /// By index, length of the run, variables of loops with their ends, and what is known of others.
   using InRounds = std::vector<std::tuple<const ir::ExprNode *, std::int64_t, std::int64_t>>;
   std::map<std::tuple<const ir::ExprNode *, std::int64_t, InRounds, States::Id>, bool> apartIn;
+  /// By index, length of the run and what is known of variables.
+  std::map<std::tuple<const ir::ExprNode *, std::int64_t, States::Id>, std::optional<Runs>> allRuns;
+  std::map<std::pair<const Runs *, const Runs *>, bool> inOwnThread;
 };
 
 /// Whether the two may touch a common byte: storage in the arena, versions and element ranges are

@@ -72,6 +72,13 @@ SyncAnalysis::Summary SyncAnalysis::index(Block &block, const Stmt *parent) {
         });
       });
     }
+    if (const auto *loop = dynCast<ForStmt>(&stmt); loop && loop->op)
+      if (auto lo = loop->lo.constant(), hi = loop->hi.constant();
+          lo && hi && (!loop->step || loop->step.isConstant(1))) {
+        Expr var = function.context->var(loop->var->name, loop->var.dtype());
+        everyRound[loop].var = var;
+        threads.standsForAll({var, {*lo, *hi - 1}});
+      }
     Summary own;
     forEachUse(std::as_const(stmt), [&](const BufferUse &use) {
       const Buffer *storage = use.buffer->storage();

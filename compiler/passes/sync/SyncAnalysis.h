@@ -141,6 +141,8 @@ private:
   void visitSync(const ir::Stmt &stmt, State &state);
   void handOver(const ir::Stmt &stmt, State &state);
   bool conflicts(const Pending &pending, const analysis::Address &address);
+  bool onlyOwn(const Pending &pending, const analysis::Address &address);
+  ir::Expr inAllRounds(const ir::Stmt &loop, ir::Expr index);
   bool elsewhereEachTime(const Pending &pending, const analysis::Address &address);
   bool mayMeet(const Pending &pending, const analysis::Address &address);
   const ir::Stmt *missing(const Pending &pending, const ir::Stmt &stmt);
@@ -159,6 +161,13 @@ private:
   std::unordered_map<const ir::Stmt *, Place> places;
   std::unordered_map<const ir::Stmt *, analysis::ExprSet> definitions; ///< inside each loop
   std::unordered_map<const ir::Stmt *, Shifted> shifts;                ///< of each loop
+  /// Of loops of one elementwise op: a variable that stands for all of their rounds, and indices
+  /// with it in place of the loop's own.
+  struct EveryRound {
+    ir::Expr var;
+    std::unordered_map<const ir::ExprNode *, ir::Expr> indices;
+  };
+  std::unordered_map<const ir::Stmt *, EveryRound> everyRound;
   std::unordered_set<const ir::Buffer *> watchedGlobals; ///< read and written in the launch
   std::unordered_set<const ir::Buffer *> described;      ///< read by descriptor
   std::unordered_map<const ir::Stmt *, Summary> summaries;

@@ -114,9 +114,24 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
     return false;
   if (pending.flight != Flight::Done)
     return true;
-  return !threads.onlyOwn(pending.address, address, ranges) &&
+  return !onlyOwn(pending, address) &&
          !(pending.inWarp && pending.address.buffer == address.buffer &&
            threads.onlyOwnWarp(threads.byWarps(address, ranges), pending.warps));
+}
+
+/// Whether the two touch common elements only when one thread makes both: its own order is enough.
+bool SyncAnalysis::onlyOwn(const Pending &pending, const Address &address) {
+  if (threads.onlyOwn(pending.address, address, ranges))
+    return true;
+  // What is known where only some threads get to says nothing of where the others have been.
+  if (!roles.empty() || uniformity.divergent(*address.stmt))
+    return false;
+  // A loop of one op is looked at in one round, so what happens in the others counts as well.
+  Address before = pending.address, now = address;
+  for (const LoopFrame &frame : loops)
+    for (Address *each : {&before, &now})
+      each->index = inAllRounds(*frame.loop, each->index);
+  return threads.onlyOwnOfAll(before, now, ranges);
 }
 
 /// As analysis::mayMeet. Where a minimum or maximum chooses one of the versions, each side that it

@@ -72,11 +72,24 @@ void SyncAnalysis::shift(const ForStmt &loop, State &state) {
   }
 }
 
+/// An index in a round of a loop as one that stands for all rounds; as it is if that cannot be
+/// said.
+Expr SyncAnalysis::inAllRounds(const Stmt &loop, Expr index) {
+  auto found = everyRound.find(&loop);
+  if (found == everyRound.end() || !index)
+    return index;
+  auto [entry, isNew] = found->second.indices.try_emplace(index.get(), index);
+  if (isNew)
+    entry->second = substitute(index, {{cast<ForStmt>(loop).var, found->second.var}});
+  return entry->second;
+}
+
 /// The state behind a loop: its variables are gone.
 void SyncAnalysis::forget(const Stmt &loop, Expr var, State &state) {
   const analysis::ExprSet &inside = definitions.at(&loop);
   auto gone = [&](Expr e) { return e && (usesAny(e, inside) || (var && uses(e, var))); };
   for (Pending &entry : state.pending) {
+    entry.address.index = inAllRounds(loop, entry.address.index);
     if (gone(entry.address.index))
       entry.address.index = {};
     if (gone(entry.address.version))

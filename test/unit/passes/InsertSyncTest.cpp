@@ -172,6 +172,87 @@ TEST_CASE("loop back-edges") {
                    "    }\n") == 2);
 }
 
+namespace {
+
+/// Stores to the elements `written`, in rounds %g of one operation, and loads from `read`, in
+/// rounds %h of another.
+std::string rounds(const std::string &written, const std::string &read, int count = 2) {
+  std::string trips = std::to_string(count);
+  return "    op 1: for %g in 0 .. " + trips +
+         " unroll {\n"
+         "      op 1: load %a = %A![%tid]\n"
+         "      op 1: store %s![" +
+         written + "] = %a\n    }\n    op 2: for %h in 0 .. " + trips +
+         " unroll {\n"
+         "      op 2: load %b = %s![" +
+         read + "]\n      op 2: store %C![%tid] = %b\n    }\n";
+}
+
+/// The same by copies of eight elements of a thread: `write` of %g, what `waits`, `read` of %h.
+unsigned barriersOfCopies(const std::string &write, const std::string &wait,
+                          const std::string &read) {
+  TextKernel kernel("func @k(%A: global f16[1024] readonly, %C: global f16[1024] out) "
+                    "phase(thread) {\n"
+                    "  launch grid(1) threads(64) blocks(%bx) tid(%tid) {\n"
+                    "    alloc %s: shared f16[1024] at(0) version_bytes(2048) align(128)\n"
+                    "    op 1: for %g in 0 .. 2 unroll {\n"
+                    "      op 1: move %A![%g * 512 + %tid * 8] -> %s![" +
+                    write +
+                    "] count(8) async\n"
+                    "    }\n"
+                    "    async cp_async commit\n" +
+                    wait +
+                    "    op 2: for %h in 0 .. 2 unroll {\n"
+                    "      op 2: alloc %v: local f16[8]\n"
+                    "      op 2: move %s![" +
+                    read +
+                    "] -> %v![0] count(8)\n"
+                    "      op 2: move %v![0] -> %C![%h * 512 + %tid * 8] count(8)\n"
+                    "    }\n"
+                    "  }\n}\n");
+  kernel.mustRun({"insert-sync"});
+  kernel.checkRuns();
+  INFO(kernel.text());
+  return barriersIn(kernel.function->launches[0]->body);
+}
+
+} // namespace
+
+TEST_CASE("rounds of an operation that touch what the same thread has touched need no barrier") {
+  CHECK(barriersOf(rounds("%g * 64 + %tid", "%h * 64 + %tid")) == 0);
+  CHECK(barriersOf(rounds("%g * 64 + %tid", "(1 - %h) * 64 + %tid")) == 0);
+  CHECK(barriersOf(rounds("%tid * 2 + %g", "%tid * 2 + 1 - %h")) == 0);
+  CHECK(barriersOf(rounds("%g * 64 + (%tid // 8) * 8 + %tid % 8", "%h * 64 + %tid")) == 0);
+  // Another thread's: a neighbour's, another order, the same places in another one.
+  CHECK(barriersOf(rounds("%g * 64 + %tid", "%h * 64 + 63 - %tid")) == 1);
+  CHECK(barriersOf(rounds("%g * 64 + %tid", "%tid * 2 + %h")) == 1);
+  CHECK(barriersOf(rounds("%g * 64 + %tid", "(%h * 64 + %tid + 1) % 128")) == 1);
+  CHECK(barriersOf(rounds("%g * 64 + (%tid // 8) * 8 + %tid % 8", "%h * 64 + (%tid % 8) * 8 + "
+                                                                  "%tid // 8")) == 1);
+  // Only the last thread's last round meets one.
+  CHECK(barriersOf(rounds("%g * 64 + %tid", "min(%h * 64 + %tid, 126)")) == 1);
+  // An element that nobody can tell.
+  CHECK(barriersOf(rounds("%g * 64 + %tid", "(%h * 64 + %tid + %n) % 128")) == 1);
+  // A loop around; with elements that go from thread to thread the rounds meet.
+  CHECK(barriersOf("    for %i in 0 .. 3 {\n" + rounds("%g * 64 + %tid", "%h * 64 + %tid") +
+                   "    }\n") == 0);
+  CHECK(barriersOf("    for %i in 0 .. 3 {\n" +
+                   rounds("%g * 64 + (%tid + %i) % 64", "%h * 64 + (%tid + %i) % 64") +
+                   "    }\n") == 2);
+}
+
+TEST_CASE("threads that read what they have copied asynchronously wait for nobody else") {
+  const std::string wait = "    async cp_async wait(0)\n";
+  CHECK(barriersOfCopies("%g * 512 + %tid * 8", wait, "%h * 512 + %tid * 8") == 0);
+  CHECK(barriersOfCopies("%g * 512 + %tid * 8", wait, "%h * 512 + 504 - %tid * 8") == 1);
+  CHECK(barriersOfCopies("%g * 512 + %tid * 8", wait, "%tid * 16 + %h * 8") == 1);
+  CHECK(barriersOfCopies("%tid * 16 + %g * 8", wait, "%tid * 16 + %h * 8") == 0);
+  // What nobody waits for is waited for by all.
+  CHECK(barriersOfCopies("%g * 512 + %tid * 8", "", "%h * 512 + %tid * 8") == 1);
+  CHECK(barriersOfCopies("%g * 512 + %tid * 8", "    async cp_async wait(1)\n",
+                         "%h * 512 + %tid * 8") == 1);
+}
+
 TEST_CASE("long kernels get no more barriers than short ones") {
   // In front of each loop a barrier is found first, and is superfluous once the loop has its own.
   std::string body;
