@@ -513,16 +513,39 @@ bool ThreadAddresses::apartOver(const Address &address, std::span<const Rounds> 
 
 bool ThreadAddresses::computeApartOver(const Address &address, std::span<const Rounds> loops,
                                        const Ranges &ranges) {
+  constexpr std::int64_t several = -1;
+  struct InRound {
+    Run run; ///< owner: the thread, or `several`
+    std::int64_t round;
+  };
+  if (loops.empty() || !fewCombinations(loops))
+    return false;
+  std::vector<InRound> all;
   std::vector<Run> runs;
   std::optional<Poly> rest;
   // Of a role's statements only its threads come here.
   const Interval threads = ranges.interval(launch.tid);
-  if (!fewCombinations(loops) ||
-      !addRuns(address, address.index, loops, threads, ranges, runs, rest))
-    return false;
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    runs[i].owner = static_cast<std::int64_t>(i);
-  return keptApart(std::move(runs));
+  const auto &[var, values] = loops.front();
+  for (std::int64_t round = values.lo; round <= values.hi; ++round) {
+    runs.clear();
+    Expr there =
+        substitute(address.index, {{var, address.index.context().integer(var.dtype(), round)}});
+    if (!addRuns(address, there, loops.subspan(1), threads, ranges, runs, rest))
+      return false;
+    std::sort(runs.begin(), runs.end());
+    for (const Run &run : runs)
+      if (all.empty() || all.back().round != round || all.back().run.begin != run.begin)
+        all.push_back({run, round});
+      else if (all.back().run.owner != run.owner)
+        all.back().run.owner = several;
+  }
+  llvm::sort(all, [](const InRound &x, const InRound &y) { return x.run.begin < y.run.begin; });
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = i + 1; j < all.size() && all[j].run.begin < all[i].run.end; ++j)
+      if (all[i].round != all[j].round &&
+          (all[i].run.owner != all[j].run.owner || all[i].run.owner == several))
+        return false;
+  return true;
 }
 
 } // namespace tlc::analysis

@@ -63,8 +63,9 @@ public:
   /// As `onlyOwn`, of all accesses that indices with such variables stand for, thread by thread.
   /// `ranges` must know nothing that holds for some threads only: both are looked at in all.
   bool onlyOwnOfAll(const Address &a, const Address &b, const Ranges &ranges);
-  /// Whether an access touches other elements in every thread and in all rounds of short loops;
-  /// what else the index depends on stays as it is.
+  /// Whether no thread touches in one round of the first of some short loops, in whatever rounds of
+  /// the others, what another one touches in another; what else the index depends on stays as it
+  /// is.
   bool apartOver(const Address &address, std::span<const Rounds> loops, const Ranges &ranges);
   /// The elements that each warp's threads may touch, for all values of the variables in scope;
   /// null: nothing is known. Kept as long as this lives; equal elements have equal addresses.

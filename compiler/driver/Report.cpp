@@ -1,6 +1,7 @@
 #include "driver/Report.h"
 
 #include "ir/Walk.h"
+#include "passes/plan/Footprint.h"
 #include "passes/plan/Occupancy.h"
 #include "support/TextWriter.h"
 
@@ -15,7 +16,7 @@ std::string text(std::int64_t value) { return std::to_string(value); }
 class Resources {
 public:
   Resources(const ir::Launch &launch, const Target &target) : launch(launch), target(target) {
-    registers = arrays(launch.body);
+    registers = passes::arrayRegisters(launch.body);
     ir::walk(launch.body, [&](const ir::Stmt &stmt) {
       if (auto *alloc = ir::dynCast<ir::AllocStmt>(&stmt); alloc && !alloc->buffer->base)
         note(*alloc->buffer);
@@ -48,20 +49,6 @@ private:
   void note(const ir::Buffer &buffer) {
     if (buffer.scope == ir::Scope::Shared || buffer.scope == ir::Scope::Barrier)
       shared.push_back(&buffer);
-  }
-
-  /// 32-bit registers of the thread's arrays where most of them are live at once: those of a block
-  /// with those of its hungriest inner block.
-  static std::int64_t arrays(const ir::Block &block) {
-    std::int64_t own = 0, inner = 0;
-    for (const ir::StmtPtr &stmt : block) {
-      if (auto *alloc = ir::dynCast<ir::AllocStmt>(stmt.get());
-          alloc && alloc->buffer->scope == ir::Scope::Local && !alloc->buffer->base)
-        own +=
-            (storageBytes(alloc->buffer->dtype, alloc->buffer->elementCount().value_or(1)) + 3) / 4;
-      ir::forEachBlock(*stmt, [&](const ir::Block &b) { inner = std::max(inner, arrays(b)); });
-    }
-    return own + inner;
   }
 
   static std::string described(const ir::Buffer &buffer) {

@@ -277,7 +277,7 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
   if (launch.raster)
     out.line("raster " + rasterText(*launch.raster) + comment(launch.rasterReason));
   if (launch.minBlocks)
-    out.line("min_blocks " + std::to_string(launch.minBlocks));
+    out.line("min_blocks " + std::to_string(launch.minBlocks) + comment(launch.minBlocksReason));
   for (const LoopPlan &loop : launch.loops)
     out.line("loop " + loop.name + " stages " + std::to_string(loop.stages) + comment(loop.reason));
   for (const GemmPlan &gemm : launch.gemms) {

@@ -97,7 +97,10 @@ struct LaunchPlan {
   std::string name;                 ///< launch.name, or the function's if that is empty
   std::optional<ir::Raster> raster; ///< none: nobody said
   std::string rasterReason;
-  std::int64_t minBlocks = 0; ///< per multiprocessor, 0: unsaid
+  /// Blocks that a multiprocessor is to hold, which limits the registers of a thread and allows as
+  /// many; 0: unsaid.
+  std::int64_t minBlocks = 0;
+  std::string minBlocksReason;
   std::vector<LoopPlan> loops;
   std::vector<GemmPlan> gemms;
   std::vector<StorePlan> stores;

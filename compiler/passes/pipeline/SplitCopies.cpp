@@ -11,7 +11,8 @@
 // the arithmetic of this one and stores them behind it. Done in pipelined loops only, for copies
 // from global to shared memory that the target cannot do asynchronously: on sm75 and AMD all,
 // elsewhere those that convert or are not aligned. Where nothing in a launch overlaps with loads,
-// those that can be are asynchronous all the same: more bytes are on their way than registers hold.
+// those that can be are asynchronous all the same, if they are more than one piece for each thread:
+// more bytes are on their way than registers hold.
 // Stands directly before the pipeliner; the plan says which loops are pipelined at all.
 #include "analysis/Copies.h"
 #include "ir/Unfold.h"
@@ -46,15 +47,15 @@ public:
     });
   }
 
-  bool fits(const CopyStmt &copy) const {
+  /// Whether a copy loads no more than so many bytes for each thread.
+  bool fits(const CopyStmt &copy, std::int64_t bytesPerThread) const {
     auto extents = copy.target.constantTileExtents();
     if (!extents || copy.source.constantTileExtents() != extents)
       return false;
     std::int64_t count = 1;
     for (std::int64_t extent : *extents)
       count *= extent;
-    return storageBytes(copy.source.buffer->dtype, count) <=
-           maxBytesPerThread * launch.threadCount();
+    return storageBytes(copy.source.buffer->dtype, count) <= bytesPerThread * launch.threadCount();
   }
 
 private:
@@ -160,11 +161,13 @@ void splitCopies(Function &function, PassContext &context) {
       if (copy && inside.count(copy) && copy->copyKind != CopyKind::Tma && !copy->async &&
           !copy->barrier.buffer && analysis::isSharedLoad(stmt) &&
           !copy->multicast && // which a producer loads
-          !analysis::canCopyAsync(*copy, context.target, ranges) && splitter.fits(*copy))
+          !analysis::canCopyAsync(*copy, context.target, ranges) &&
+          splitter.fits(*copy, maxBytesPerThread))
         chosen.insert(copy);
       if (moves && copy && copy->copyKind == CopyKind::Auto && analysis::isSharedLoad(stmt) &&
           analysis::canCopyAsync(*copy, context.target, ranges) &&
-          analysis::copyPieceBytes(*copy, ranges) == widestPiece)
+          analysis::copyPieceBytes(*copy, ranges) == widestPiece &&
+          !splitter.fits(*copy, widestPiece))
         loads.insert(copy);
       return true;
     });

@@ -2,6 +2,8 @@
 
 #include "ir/Walk.h"
 
+#include <algorithm>
+
 namespace tlc::passes {
 
 using namespace ir;
@@ -27,6 +29,19 @@ std::int64_t allocatedBytes(const Block &block, Scope scope, const Copies &copie
 std::int64_t registersOf(const Block &block, std::int64_t threads) {
   constexpr std::int64_t others = 40; // addresses, counters, operands on their way
   return allocatedBytes(block, Scope::Fragment) / 4 / threads + others;
+}
+
+std::int64_t arrayRegisters(const Block &block) {
+  std::int64_t own = 0, inner = 0;
+  for (const StmtPtr &stmt : block) {
+    const auto *alloc = dynCast<AllocStmt>(stmt.get());
+    if (alloc && alloc->buffer->scope == Scope::Local && !alloc->buffer->base)
+      own +=
+          (storageBytes(alloc->buffer->dtype, alloc->buffer->elementCount().value_or(1)) + 3) / 4;
+    forEachBlock(std::as_const(*stmt),
+                 [&](const Block &b) { inner = std::max(inner, arrayRegisters(b)); });
+  }
+  return own + inner;
 }
 
 } // namespace tlc::passes

@@ -21,4 +21,8 @@ std::int64_t allocatedBytes(const ir::Block &block, ir::Scope scope, const Copie
 /// take at once.
 std::int64_t registersOf(const ir::Block &block, std::int64_t threads);
 
+/// 32-bit registers of the arrays of a thread where most of them are live at once, in thread code:
+/// those of a block with those of its hungriest inner block.
+std::int64_t arrayRegisters(const ir::Block &block);
+
 } // namespace tlc::passes

@@ -39,6 +39,7 @@ public:
     plan.raster = launch.raster;
     plan.rasterReason = launch.raster.panel ? "as written" : "";
     plan.minBlocks = launch.minBlocksPerSm;
+    plan.minBlocksReason = "as written"; // if at all
     if (launch.clusterSize) {
       plan.parts = launch.cluster[0];
       plan.partsReason = "blocks share the sums of a tile where tiles do not fill the machine, "
@@ -201,8 +202,10 @@ private:
 
   void follow(const LaunchPlan &given, LaunchPlan &plan) {
     take(given.raster, plan.raster, plan.rasterReason);
-    if (given.minBlocks)
+    if (given.minBlocks) {
       plan.minBlocks = given.minBlocks;
+      plan.minBlocksReason = "as given";
+    }
     for (std::size_t i = 0; i < given.loops.size(); ++i) {
       plan.loops[i].stages = plan.loops[i].written = given.loops[i].stages;
       plan.loops[i].binding = given.loops[i].binding;

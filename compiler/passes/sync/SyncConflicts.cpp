@@ -167,8 +167,8 @@ bool SyncAnalysis::mayMeet(const Pending &pending, const Address &address) {
   return false;
 }
 
-/// Whether a statement touches other elements in each round of the loops between the two accesses,
-/// which are both its own.
+/// Whether a statement touches other elements in each round of the loop between the two accesses,
+/// which are both its own, or the same thread does.
 bool SyncAnalysis::elsewhereEachTime(const Pending &pending, const Address &address) {
   if (!pending.carriedBy || pending.address.stmt != address.stmt ||
       pending.address.use != address.use || !address.index || !address.version ||

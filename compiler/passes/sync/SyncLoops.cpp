@@ -60,7 +60,9 @@ void SyncAnalysis::shift(const ForStmt &loop, State &state) {
   for (Pending &entry : state.pending) {
     bool ours = contains(loop, *entry.address.stmt);
     if (ours) {
-      entry.carriedBy = &loop;
+      // What a loop around has carried is still from one of its other rounds.
+      if (!entry.carriedBy || !contains(*entry.carriedBy, loop))
+        entry.carriedBy = &loop;
       ++entry.shifts;
     }
     bool follow = entry.shifts < (entry.flight == Flight::Done ? 2 : maxShifts);

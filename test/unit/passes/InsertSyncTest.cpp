@@ -253,6 +253,23 @@ TEST_CASE("threads that read what they have copied asynchronously wait for nobod
                          "%h * 512 + %tid * 8") == 1);
 }
 
+TEST_CASE("rounds that come back to what the same thread had need no barrier") {
+  auto stored = [](const std::string &index) {
+    return barriersOf("    load %a = %A![%tid]\n"
+                      "    for %i in 0 .. 3 {\n"
+                      "      for %j in 0 .. 6 {\n"
+                      "        store %s![" +
+                      index +
+                      "] = %a\n"
+                      "      }\n"
+                      "    }\n");
+  };
+  CHECK(stored("%j % 2 * 64 + %tid") == 0);
+  // Another thread's of the round before, of the inner loop or of the outer one.
+  CHECK(stored("(%j * 63 + %tid) % 128") == 1);
+  CHECK(stored("(%i * 63 + %j % 2 * 64 + %tid) % 128") == 1);
+}
+
 TEST_CASE("long kernels get no more barriers than short ones") {
   // In front of each loop a barrier is found first, and is superfluous once the loop has its own.
   std::string body;

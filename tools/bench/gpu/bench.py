@@ -59,6 +59,7 @@ MEMORY_BOUND = [
     ("softmax:4096:0", "softmax", "register_softmax(M, 4096)"),
     ("softmax:8192:0", "softmax", "register_softmax(M, 8192, threads=256)"),
     ("softmax:8192:1", "softmax", "kept_softmax(M, N)"),
+    ("softmax:65536:1", "softmax/long.tl", "long_softmax(M, N, kept=49152)"),
     ("softmax:131072:1", "softmax/long.tl", "long_softmax(M, N)"),
     ("gemv", "gemv", "matvec(N, K)"),
     ("transpose", "transpose", "transpose_tiles(M, N)"),
