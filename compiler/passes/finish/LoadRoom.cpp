@@ -39,6 +39,27 @@ constexpr std::int64_t fewLoads = 4;
 /// Of a loop whose trips are not known.
 constexpr std::int64_t someTrips = 8;
 
+bool loadsGlobal(const Stmt &stmt) {
+  const auto *load = dynCast<LoadStmt>(&stmt);
+  const auto *move = dynCast<MoveStmt>(&stmt);
+  const Buffer *from = load ? load->source.buffer : move ? move->source.buffer : nullptr;
+  return from && from->storage()->scope == Scope::Global;
+}
+
+bool exchanges(const Stmt &stmt) {
+  const auto *call = dynCast<CallStmt>(&stmt);
+  return call && call->collective != Collective::Thread;
+}
+
+bool contains(const Block &block, bool (*what)(const Stmt &)) {
+  bool found = false;
+  walk(block, [&](const Stmt &stmt) {
+    found = found || what(stmt);
+    return !found;
+  });
+  return found;
+}
+
 /// Whether a thread goes its way without waiting for another, or for what it has started.
 bool waitsForNobody(const Launch &launch) {
   bool alone = launch.extraThreads == 0;
@@ -50,8 +71,10 @@ bool waitsForNobody(const Launch &launch) {
             !isa<MbarStmt>(stmt) && !isa<AsyncStmt>(stmt) && !isa<WhileStmt>(stmt) &&
             !(move && move->async);
     // Matrix instructions take arrays, shuffles values.
-    if (call && (call->isExtern || call->collective != Collective::Thread))
+    if (call && (call->isExtern || exchanges(stmt)))
       alone = alone && !call->isExtern && bool(call->result);
+    if (const auto *loop = dynCast<ForStmt>(&stmt))
+      alone = alone && !(contains(loop->body, loadsGlobal) && contains(loop->body, exchanges));
     return alone;
   });
   return alone;
@@ -66,10 +89,7 @@ std::int64_t globalLoads(const Block &block) {
       auto lo = loop->lo.constant(), hi = loop->hi.constant();
       times = lo && hi ? std::clamp<std::int64_t>(*hi - *lo, 0, fewLoads) : someTrips;
     }
-    const auto *load = dynCast<LoadStmt>(stmt.get());
-    const auto *move = dynCast<MoveStmt>(stmt.get());
-    const Buffer *from = load ? load->source.buffer : move ? move->source.buffer : nullptr;
-    sum += from && from->storage()->scope == Scope::Global;
+    sum += loadsGlobal(*stmt);
     std::int64_t inside = 0;
     forEachBlock(std::as_const(*stmt), [&](const Block &inner) { inside += globalLoads(inner); });
     sum += times * std::min(inside, fewLoads); // more makes no difference
