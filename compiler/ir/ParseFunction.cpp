@@ -139,6 +139,8 @@ void Reader::launchOption(Launch &l) {
     exprList(l.grid, ")");
   } else if (in.take("threads")) {
     sizes(l.threads);
+  } else if (in.take("tiles")) {
+    sizes(l.tiles);
   } else if (in.take("cluster")) {
     sizes(l.cluster);
   } else if (in.take("cluster_size")) {

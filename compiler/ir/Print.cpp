@@ -436,6 +436,8 @@ void Writer::launch(const Launch &l) {
     out << " " << name << joined(std::vector<std::int64_t>(v.begin(), v.begin() + n));
   };
   sizes("threads", l.threads);
+  if (l.tiles != std::array<std::int64_t, 3>{1, 1, 1})
+    sizes("tiles", l.tiles);
   integer("extra_threads", l.extraThreads, 0);
   if (l.cluster != std::array<std::int64_t, 3>{1, 1, 1})
     sizes("cluster", l.cluster);

@@ -25,4 +25,27 @@ Expr launchConstant(Function &function, std::string_view name, Expr value) {
   return constant.var;
 }
 
+void startOnlyIf(Launch &launch, Expr condition) {
+  Expr &extent = launch.grid.front();
+  Context &context = extent.context();
+  extent = context.select(condition, extent, context.zero(extent.dtype()));
+}
+
+std::optional<StartedIf> startedIf(Expr extent) {
+  if (extent.kind() != ExprKind::Select)
+    return std::nullopt;
+  Expr condition = extent->operands[0], then = extent->operands[1], other = extent->operands[2];
+  if (other.isConstant(0))
+    return StartedIf{condition, then};
+  if (then.isConstant(0))
+    return StartedIf{logicalNot(condition), other};
+  return std::nullopt;
+}
+
+Expr whereStarted(Expr extent) {
+  while (auto started = startedIf(extent))
+    extent = started->extent;
+  return extent;
+}
+
 } // namespace tlc::passes

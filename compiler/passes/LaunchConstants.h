@@ -1,8 +1,9 @@
-// Numbers that the launcher finds out for the kernels.
+// Numbers that the launcher finds out for the kernels, and which of them it starts.
 #pragma once
 
 #include "ir/Function.h"
 
+#include <optional>
 #include <string_view>
 
 namespace tlc::passes {
@@ -12,5 +13,16 @@ ir::Expr multiprocessors(ir::Function &function);
 /// What the launcher computes once for all blocks; constants and variables are returned as they
 /// are.
 ir::Expr launchConstant(ir::Function &function, std::string_view name, ir::Expr value);
+
+/// The launch is started only in calls of which `condition` holds: its grid is empty in others.
+void startOnlyIf(ir::Launch &launch, ir::Expr condition);
+/// An extent of a grid, apart from the outermost condition under which it is not 0.
+struct StartedIf {
+  ir::Expr condition, extent;
+};
+/// None: it is not 0 because of a condition.
+std::optional<StartedIf> startedIf(ir::Expr extent);
+/// The extent in calls that start the launch.
+ir::Expr whereStarted(ir::Expr extent);
 
 } // namespace tlc::passes

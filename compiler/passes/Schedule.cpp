@@ -97,6 +97,8 @@ private:
     else if (what == "cluster" && parts.size() == 3 && number(parts[1]).value_or(0) > 0 &&
              number(parts[2]).value_or(0) > 0)
       launch.cluster = {*number(parts[1]), *number(parts[2])};
+    else if (what == "tiles")
+      readTiles(parts, launch);
     else if (what == "spread" && parts.size() == 2 && number(parts[1]).value_or(0) > 0)
       launch.spread = *number(parts[1]);
     else if (what == "parts" && parts.size() == 2 && number(parts[1]).value_or(0) > 1)
@@ -108,10 +110,20 @@ private:
     else if (what == "in_flight" && parts.size() == 2 && yesOrNo(parts[1]))
       launch.inFlight = yesOrNo(parts[1]);
     else
-      message =
-          "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
-          "NAME ...`, `add NAME ...`, `cluster M N`, `spread N`, `parts N`, `persistent ...`, "
-          "`specialize ...`, `in_flight ...` or `}`";
+      message = "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
+                "NAME ...`, `add NAME ...`, `cluster M N`, `tiles M N`, `spread N`, `parts N`, "
+                "`persistent ...`, "
+                "`specialize ...`, `in_flight ...` or `}`";
+  }
+
+  void readTiles(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
+    bool right = parts.size() > 1 && parts.size() <= launch.tiles.size() + 1;
+    for (std::size_t i = 1; i < parts.size() && right; ++i) {
+      launch.tiles[i - 1] = number(parts[i]).value_or(0);
+      right = launch.tiles[i - 1] > 0;
+    }
+    if (!right)
+      message = "expected `tiles N ...`, a number for each of up to three grid dimensions";
   }
 
   void readSpecialize(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -245,6 +257,14 @@ std::string storeText(const StorePlan &store) {
   return text + comment(store.reason);
 }
 
+std::string tilesText(const LaunchPlan &launch) {
+  std::string text = "tiles";
+  const bool planes = launch.tiles[2] > 1;
+  for (std::size_t d = 0; d < (planes ? 3 : 2); ++d)
+    text += " " + std::to_string(launch.tiles[d]);
+  return text + comment(launch.tilesReason);
+}
+
 std::string persistentText(const LaunchPlan &launch) {
   std::string text = answer(*launch.persistent);
   if (*launch.persistent && launch.tileStages > 1)
@@ -292,6 +312,8 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
   if (launch.cluster)
     out.line("cluster " + std::to_string((*launch.cluster)[0]) + " " +
              std::to_string((*launch.cluster)[1]) + comment(launch.clusterReason));
+  if (launch.tiles != std::array<std::int64_t, 3>{1, 1, 1})
+    out.line(tilesText(launch));
   if (launch.spread)
     out.line("spread " + std::to_string(launch.spread) + comment(launch.spreadReason));
   if (launch.parts)
@@ -306,6 +328,12 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
 }
 
 } // namespace
+
+const LaunchPlan *Schedule::find(std::string_view name) const {
+  auto found = std::find_if(launches.begin(), launches.end(),
+                            [&](const LaunchPlan &launch) { return launch.name == name; });
+  return found == launches.end() ? nullptr : &*found;
+}
 
 Schedule scheduleFor(const Schedule &all, std::string_view kernel) {
   Schedule own;

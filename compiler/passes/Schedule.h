@@ -11,6 +11,8 @@
 //                                       in
 //                                       // a row that go to one tensor may have one line
 //     cluster 2 1                       // blocks along the first and the second grid dimension
+//     tiles 2 1                         // of a launch that is there for many tiles: how many of
+//                                       // the program's blocks one does along each grid dimension
 //     spread 8                          // the tiles of a block are shared out to so many, which
 //                                       // form a cluster; 1: they are not
 //     parts 8                           // of a launch that is there for tiles that do not fill the
@@ -107,6 +109,9 @@ struct LaunchPlan {
   /// Blocks of a cluster along the first two grid dimensions; none: nobody said.
   std::optional<std::array<std::int64_t, 2>> cluster;
   std::string clusterReason;
+  /// How many of the program's blocks one does, along each grid dimension (widen-tiles).
+  std::array<std::int64_t, 3> tiles = {1, 1, 1};
+  std::string tilesReason;
   /// Blocks of a cluster that the tiles of one are shared out to (spread-tiles); 0: nobody said, 1:
   /// not.
   std::int64_t spread = 0;
@@ -139,6 +144,8 @@ struct Schedule {
   std::vector<LaunchPlan> launches;
   bool given = false; ///< came from a file: binding as a whole
 
+  /// What it has of a launch of that name; null: nothing.
+  const LaunchPlan *find(std::string_view name) const;
   /// Null if nothing was planned for it. Launches are matched by position.
   LaunchPlan *launch(std::size_t index) {
     return index < launches.size() ? &launches[index] : nullptr;

@@ -141,6 +141,7 @@ PROGRAMS = [
     Difference("backward", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("majors", target="sm90"),
     Difference("few_tiles", target="sm90", settings={"EMU_SMS": "20"}),
+    Difference("wide_tiles", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("pairs", target="sm90", settings={"EMU_SMS": "5"}),
     Difference("spread", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("producers", target="sm90", settings={"EMU_SMS": "3"}),

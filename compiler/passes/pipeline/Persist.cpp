@@ -126,11 +126,18 @@ private:
 
   /// An extent as it is where the launch is the one that is started, whatever the device.
   Expr wherever(Expr extent) const {
-    Substitution first;
-    for (const LaunchConstant &constant : function.launchConstants)
-      if (constant.what == LaunchConstant::What::Computed && uses(extent, constant.var))
-        first.emplace_back(constant.var, context.integer(constant.var.dtype(), 0));
-    return substitute(extent, first);
+    for (auto started = startedIf(extent); started && isComputed(started->condition);
+         started = startedIf(extent))
+      extent = started->extent;
+    return extent;
+  }
+
+  bool isComputed(Expr condition) const {
+    return std::any_of(function.launchConstants.begin(), function.launchConstants.end(),
+                       [&](const LaunchConstant &constant) {
+                         return constant.what == LaunchConstant::What::Computed &&
+                                uses(condition, constant.var);
+                       });
   }
 
   /// Tiles are numbered with 32 bits, and so many more blocks than tiles do not do harm.

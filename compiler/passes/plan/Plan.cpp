@@ -40,6 +40,8 @@ public:
     plan.rasterReason = launch.raster.panel ? "as written" : "";
     plan.minBlocks = launch.minBlocksPerSm;
     plan.minBlocksReason = "as written"; // if at all
+    plan.tiles = launch.tiles;
+    plan.tilesReason = "larger tiles load less for each product; where there are enough of them";
     if (launch.clusterSize) {
       plan.parts = launch.cluster[0];
       plan.partsReason = "blocks share the sums of a tile where tiles do not fill the machine, "
@@ -66,6 +68,9 @@ public:
       pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
           .note("its blocks have no sums to share: `parts` is of the launch that is there for few "
                 "tiles");
+    if (given && given->tiles != plan.tiles)
+      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
+          .note("`tiles` is of the launch that is there for many tiles, as far as 128 x 256 sums");
     // What stores need of shared memory, rings cannot have.
     if (given)
       followStores(*given, plan);

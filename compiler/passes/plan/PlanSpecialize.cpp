@@ -152,18 +152,23 @@ std::optional<Directions> tripDirections(Function &function, Launch &launch, con
 /// up the next one.
 bool keepsTwoTiles(const Launch &launch, PassContext &pass, const LaunchPlan &plan,
                    const ChannelPlan &channels, const Region &stored) {
-  std::int64_t sums = 0;
+  std::int64_t columns = 0;
   walk(std::as_const(launch.body), [&](const Stmt &stmt) {
     if (const auto *gemm = dynCast<GemmStmt>(&stmt))
-      sums += bytesOf(*gemm->c.buffer);
+      columns = gemm->c.buffer->shape.back().constant().value_or(0);
     return true;
   });
+  // Four threads hold all columns of a row, and so all of what goes with columns.
+  const std::int64_t rows = allocatedBytes(launch.body, Scope::Fragment, [&](const Buffer &tile) {
+    return tile.rank() == 1 && tile.shape[0].isConstant(columns) ? 1 : 0;
+  });
+  const std::int64_t tiles = allocatedBytes(launch.body, Scope::Fragment) - rows;
   const std::vector<std::int64_t> extents = *stored.constantTileExtents();
   const std::int64_t packed =
       std::accumulate(extents.begin(), extents.end(), std::int64_t{stored.buffer->dtype.bits() / 8},
                       std::multiplies<>());
   const std::int64_t room = registersOf(launch, channels, plan.split, pass.target).consumer;
-  return (sums + packed) / 4 / launch.threadCount() + besideTiles <= room;
+  return (tiles + packed) / 4 / launch.threadCount() + rows / 4 / 4 + besideTiles <= room;
 }
 
 /// See LaunchPlan::productCycles.

@@ -94,13 +94,14 @@ public:
     parts->cluster = {most, 1, 1};
     parts->clusterSize = context.binary(BinaryOp::Shl, context.int32(1), shift);
     parts->raster = {};
-    const Expr tiles = launch.grid[0], none = context.integer(tiles.dtype(), 0);
-    parts->grid[0] = context.select(equals(shift, 0), none, shifted(BinaryOp::Shl, tiles));
-    launch.grid[0] = context.select(equals(shift, 0), tiles, none);
+    const Expr tiles = launch.grid[0], whole = equals(shift, 0);
+    parts->grid[0] = shifted(BinaryOp::Shl, tiles);
+    startOnlyIf(*parts, logicalNot(whole));
+    startOnlyIf(launch, whole);
     SumSplitter other(function, *parts, target);
     other.shift = shift;
     other.pieces = pieces;
-    other.share(tiles);
+    other.share(whereStarted(tiles));
     return parts;
   }
 
@@ -169,7 +170,7 @@ private:
   bool mayBeFew() const {
     std::int64_t tiles = 1;
     for (Expr extent : launch.grid)
-      tiles *= extent.constant().value_or(1);
+      tiles *= whereStarted(extent).constant().value_or(1);
     // Of most parts, it takes the fewest rounds.
     const std::int64_t least = leastRounds(std::countr_zero(std::uint64_t(pieces)));
     return tiles * 2 <= mostMultiprocessors && tripCount(*loop).constant().value_or(least) >= least;
@@ -233,7 +234,7 @@ private:
     DType wide(Scalar::Int64);
     Expr tiles = context.integer(wide, 1);
     for (Expr extent : launch.grid)
-      tiles = tiles * context.cast(wide, extent);
+      tiles = tiles * context.cast(wide, whereStarted(extent));
     tiles = launchConstant(function, "all", tiles);
     Expr rounds = launchConstant(function, "rounds", context.cast(wide, tripCount(*loop)));
     Expr machine = context.cast(wide, multiprocessors(function));
@@ -346,14 +347,6 @@ private:
   Expr shift;              ///< logarithm of the number of parts; 0: none
 };
 
-/// What a given schedule has of the parts of a launch: 0: nothing.
-std::int64_t partsGiven(const Schedule &schedule, const std::string &name) {
-  for (const LaunchPlan &launch : schedule.launches)
-    if (launch.name == name)
-      return launch.parts;
-  return 0;
-}
-
 } // namespace
 
 void splitSums(Function &function, PassContext &context) {
@@ -363,7 +356,8 @@ void splitSums(Function &function, PassContext &context) {
     return;
   std::vector<std::unique_ptr<Launch>> more;
   for (auto &launch : function.launches) {
-    const std::int64_t given = partsGiven(context.schedule, launch->name + "_parts");
+    const LaunchPlan *plan = context.schedule.find(launch->name + "_parts");
+    const std::int64_t given = plan ? plan->parts : 0;
     if (context.schedule.given && !given)
       continue;
     if (SumSplitter splitter(function, *launch, context.target); splitter.possible())

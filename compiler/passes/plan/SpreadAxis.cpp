@@ -7,6 +7,7 @@
 #include "passes/plan/SpreadAxis.h"
 
 #include "ir/Walk.h"
+#include "passes/TileDims.h"
 
 #include <algorithm>
 #include <vector>
@@ -50,9 +51,7 @@ Expr narrowedIndex(Expr index, Expr old, Expr axis, std::int64_t place, std::int
 
 namespace {
 
-/// A dim of a tile, or a variable.
-using Node = std::pair<const void *, unsigned>;
-constexpr unsigned asVariable = ~0u;
+using Node = TileDims::Node;
 
 class AxisFinder {
 public:
@@ -75,7 +74,7 @@ public:
     best.fault = "no reduction runs over a dim that could be cut";
     for (const auto &[reduce, node] : reductions) {
       joinDigits(node);
-      SpreadAxis axis = candidate(find(node));
+      SpreadAxis axis = candidate(classes.find(node));
       if (axis && std::pair(axis.elements, axis.extent) > std::pair(best.elements, best.extent))
         best = std::move(axis);
       else if (!best && !axis.fault.empty())
@@ -85,42 +84,6 @@ public:
   }
 
 private:
-  // ---- Nodes
-
-  struct Class {
-    Node parent;
-    std::int64_t extent = 0;
-    bool spoilt = false;
-  };
-
-  Node &add(Node node, Expr extent) {
-    auto [at, isNew] = classes.try_emplace(node);
-    if (isNew) {
-      auto value = extent.constant();
-      at->second = {node, value.value_or(0), !value};
-    }
-    return at->second.parent;
-  }
-  Node addDim(const Buffer &buffer, unsigned dim) {
-    Node node{&buffer, dim};
-    add(node, buffer.shape[dim]);
-    return node;
-  }
-  Node find(Node node) {
-    Node &parent = classes.at(node).parent;
-    return parent == node ? node : parent = find(parent);
-  }
-  void spoil(Node node) { classes.at(find(node)).spoilt = true; }
-  void unite(Node a, Node b) {
-    a = find(a);
-    b = find(b);
-    if (a == b)
-      return;
-    Class &from = classes.at(a), &to = classes.at(b);
-    to.spoilt |= from.spoilt || from.extent != to.extent;
-    from.parent = b;
-  }
-
   // ---- Statements
 
   void visit(const Block &block) {
@@ -181,7 +144,7 @@ private:
     if (map.layout)
       fault = "a loop is shared out by the program";
     for (std::size_t i = 0; i < map.vars.size(); ++i)
-      add({map.vars[i].get(), asVariable}, map.extents[i]);
+      classes.add(TileDims::variable(map.vars[i]), map.extents[i]);
     std::size_t outer = running.size();
     running.insert(running.end(), map.vars.begin(), map.vars.end());
     nests.push_back(running);
@@ -210,10 +173,10 @@ private:
     if (writes && !running.empty())
       tileStores.push_back({&buffer, running});
     for (unsigned d = 0; d < buffer.rank(); ++d) {
-      Node dim = addDim(buffer, d);
+      Node dim = classes.addDim(buffer, d);
       Expr index = resolved(element.indices[d]);
       if (isRunning(index)) {
-        unite(dim, {index.get(), asVariable});
+        classes.unite(dim, TileDims::variable(index));
         continue;
       }
       if (buffer.shape[d].isConstant(1))
@@ -222,10 +185,10 @@ private:
         indices.push_back({&buffer, d, index});
         continue;
       }
-      spoil(dim);
+      classes.spoil(dim);
       for (Expr var : variablesOf(index))
         if (isRunning(var))
-          spoil({var.get(), asVariable});
+          classes.spoil(TileDims::variable(var));
     }
   }
 
@@ -244,28 +207,21 @@ private:
     if (!isTile(*region.buffer, writes))
       return;
     for (unsigned d = 0; d < region.buffer->rank(); ++d)
-      if (addDim(*region.buffer, d);
+      if (classes.addDim(*region.buffer, d);
           !region.offsets[d].isConstant(0) || region.extents[d] != region.buffer->shape[d])
-        spoil({region.buffer, d});
-  }
-
-  /// The buffer's dim that is dim `axis` of the tile.
-  static unsigned bufferDim(const Region &region, unsigned axis) {
-    for (unsigned d = 0;; ++d)
-      if (!region.isDropped(d) && axis-- == 0)
-        return d;
+        classes.spoil(TileDims::dim(*region.buffer, d));
   }
 
   void join(const Region &a, unsigned i, const Region &b, unsigned j) {
     Node x{a.buffer, bufferDim(a, i)}, y{b.buffer, bufferDim(b, j)};
-    bool known = classes.count(x) != 0, other = classes.count(y) != 0;
+    bool known = classes.knows(x), other = classes.knows(y);
     if (known && other)
-      return unite(x, y);
+      return classes.unite(x, y);
     // A tensor's side is cut where the tile is: it only has to run as far.
     const Region &tile = known ? a : b, &tensor = known ? b : a;
     unsigned t = known ? x.second : y.second, g = known ? y.second : x.second;
     if ((known || other) && tile.extents[t].constant() != tensor.extents[g].constant())
-      spoil({tile.buffer, t});
+      classes.spoil(TileDims::dim(*tile.buffer, t));
   }
 
   void visitCopy(const CopyStmt &copy) {
@@ -293,7 +249,7 @@ private:
         continue;
       unsigned to = keeps || d < reduce.axis ? d : d - 1;
       if (to < target.rank())
-        unite({&source, d}, {&target, to});
+        classes.unite(TileDims::dim(source, d), TileDims::dim(target, to));
     }
     reductions.emplace_back(&reduce, Node{&source, reduce.axis});
   }
@@ -308,18 +264,18 @@ private:
       changed = false;
       for (const Index &index : indices)
         for (auto [term, coefficient] : linear(index.value).terms) {
-          Node node{term.get(), asVariable};
-          if (!classes.count(node))
+          Node node = TileDims::variable(term);
+          if (!classes.knows(node))
             continue;
-          if (find(node) == find(axis)) {
+          if (classes.together(node, axis)) {
             places.try_emplace({index.buffer, index.dim}, coefficient);
             continue;
           }
           auto place = places.find({index.buffer, index.dim});
           if (place == places.end() || place->second != coefficient ||
-              classes.at(node).extent != classes.at(find(axis)).extent)
+              classes.extent(node) != classes.extent(axis))
             continue;
-          unite(node, axis);
+          classes.unite(node, axis);
           changed = true;
         }
     }
@@ -327,18 +283,15 @@ private:
 
   SpreadAxis candidate(Node root) {
     SpreadAxis axis;
-    const Class &group = classes.at(root);
-    if (group.spoilt || group.extent < 2)
+    if (classes.isSpoilt(root) || classes.extent(root) < 2)
       return axis;
-    axis.extent = group.extent;
-    for (const auto &[node, entry] : classes) {
-      if (find(node) != root)
-        continue;
-      if (node.second == asVariable)
+    axis.extent = classes.extent(root);
+    classes.forEach(root, [&](Node node) {
+      if (TileDims::isVariable(node))
         axis.vars.insert(static_cast<const ExprNode *>(node.first));
       else
         axis.dims.insert({static_cast<const Buffer *>(node.first), node.second});
-    }
+    });
     axis.fault = faultOf(axis);
     for (const auto &[buffer, dim] : axis.dims)
       axis.elements = std::max(axis.elements, buffer->elementCount().value_or(0));
@@ -410,10 +363,10 @@ private:
     for (auto [term, coefficient] : all.terms) {
       if (term == var || coefficient % unit == 0)
         continue;
-      auto known = classes.find({term.get(), asVariable});
-      if (!term.isVar() || coefficient < 0 || known == classes.end())
+      const Node known = TileDims::variable(term);
+      if (!term.isVar() || coefficient < 0 || !classes.knows(known))
         return false;
-      lower += coefficient * (known->second.extent - 1);
+      lower += coefficient * (classes.extent(known) - 1);
     }
     auto size = index.buffer->shape[index.dim].constant();
     if (lower >= place || !size || *size % unit)
@@ -423,7 +376,7 @@ private:
   }
 
   const Launch &launch;
-  std::map<Node, Class> classes;
+  TileDims classes;
   Substitution lets;
   std::vector<Expr> running; ///< variables of the parallel loops around
   std::vector<std::vector<Expr>> nests, mixed;

@@ -22,6 +22,7 @@
 // Why here: before anything asks how wide an access may be; after roles, which need no such facts.
 #include "analysis/Ranges.h"
 #include "ir/Walk.h"
+#include "passes/LaunchConstants.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
 
@@ -164,9 +165,7 @@ private:
 /// The launch is there for calls of which `condition` holds, and makes use of `known`, which
 /// follows from it.
 void specialize(Launch &launch, Expr condition, Expr known) {
-  Expr &extent = launch.grid.front();
-  Context &context = extent.context();
-  extent = context.select(condition, extent, context.integer(extent.dtype(), 0));
+  startOnlyIf(launch, condition);
   if (!known)
     return;
   auto fact = std::make_unique<AssumeStmt>(launch.range);

@@ -22,6 +22,7 @@
 #include "analysis/Ranges.h"
 #include "ir/Walk.h"
 #include "passes/Pass.h"
+#include "passes/TileDims.h"
 #include "passes/pipeline/PipelineLoops.h"
 
 #include <algorithm>
@@ -137,23 +138,16 @@ private:
     return only;
   }
 
-  /// The dim of the tensor that the tile's dim `axis` is cut from.
-  static unsigned tensorDim(const Region &region, unsigned axis) {
-    for (unsigned d = 0;; ++d)
-      if (!region.isDropped(d) && axis-- == 0)
-        return d;
-  }
-
   Expr start(const Operand &operand) const {
     const Region &source = operand.copy->source;
-    return substitute(source.offsets[tensorDim(source, operand.axis)],
+    return substitute(source.offsets[bufferDim(source, operand.axis)],
                       {{loop.var, loop.var.context().integer(loop.var.dtype(), 0)}});
   }
 
   /// Whether rounds take one depth after the other, and nothing else of the copy moves.
   bool movesAlong(const Operand &operand) const {
     const Region &source = operand.copy->source;
-    unsigned moving = tensorDim(source, operand.axis);
+    unsigned moving = bufferDim(source, operand.axis);
     for (unsigned d = 0; d < source.buffer->rank(); ++d)
       if (d != moving && uses(source.offsets[d], loop.var))
         return false;
@@ -165,7 +159,7 @@ private:
     if (ranges.equal(floorMod(loop.hi, factor), loop.hi.context().integer(loop.hi.dtype(), 0)))
       return true;
     const Region &source = operand.copy->source;
-    Expr end = source.buffer->shape[tensorDim(source, operand.axis)];
+    Expr end = source.buffer->shape[bufferDim(source, operand.axis)];
     return ranges.lessEqual(end, start(operand) + loop.hi * depth);
   }
 
@@ -174,7 +168,7 @@ private:
     for (auto &[buffer, operand] : operands) {
       CopyStmt &copy = *operand.copy;
       Region &source = copy.source;
-      unsigned dim = tensorDim(source, operand.axis);
+      unsigned dim = bufferDim(source, operand.axis);
       source.offsets[dim] = start(operand) + loop.var * (depth * factor);
       source.extents[dim] = context.integer(source.extents[dim].dtype(), depth * factor);
       Expr &extent = copy.target.buffer->shape[operand.axis];

@@ -57,6 +57,7 @@ const Form forms[] = {
     {"without simplify", nullptr, "simplify"},
     {"without aligned-variants", nullptr, "aligned-variants"},
     {"without deepen-loops", nullptr, "deepen-loops"},
+    {"without widen-tiles", nullptr, "widen-tiles"},
     {"without guard-masks", nullptr, "guard-masks"},
     {"without overlap-products", nullptr, "overlap-products"},
     {"without stage-stores", nullptr, "stage-stores"},
