@@ -33,8 +33,9 @@ bool isCopyArrival(const Stmt &stmt) {
 
 SyncAnalysis::SyncAnalysis(Function &function, Launch &launch)
     : function(function), launch(launch), uniformity(launch), threads(launch, uniformity),
-      ranges(function) {
+      ranges(function), everywhere(function) {
   ranges.enter(launch);
+  everywhere.enter(launch);
   std::unordered_set<const Buffer *> read, written;
   walk(std::as_const(launch.body), [&](const Stmt &stmt) {
     if (const auto *wait = dynCast<AsyncStmt>(&stmt); wait && !wait->commit)

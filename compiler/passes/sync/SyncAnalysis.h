@@ -141,6 +141,7 @@ private:
   void visitSync(const ir::Stmt &stmt, State &state);
   void handOver(const ir::Stmt &stmt, State &state);
   bool conflicts(const Pending &pending, const analysis::Address &address);
+  bool bySameThreads(const Pending &pending) const;
   bool onlyOwn(const Pending &pending, const analysis::Address &address);
   ir::Expr inAllRounds(const ir::Stmt &loop, ir::Expr index);
   bool elsewhereEachTime(const Pending &pending, const analysis::Address &address);
@@ -176,7 +177,8 @@ private:
   /// Without their intervals, which depend on where the analysis stands.
   std::unordered_map<const ir::Stmt *, std::vector<analysis::Address>> addressCache;
   std::unordered_map<const ir::Stmt *, int> pointsInside;
-  analysis::Ranges ranges; ///< one for all runs: what it found out in one serves the next
+  analysis::Ranges ranges;     ///< one for all runs: what it found out in one serves the next
+  analysis::Ranges everywhere; ///< what all threads know in the whole launch
   std::map<const ir::Stmt *, SyncPoint> points;
   /// By index in the launch's body: the state before statements that have a point in front of them
   /// or inside, with the points as they are.

@@ -119,11 +119,24 @@ bool SyncAnalysis::conflicts(const Pending &pending, const Address &address) {
            threads.onlyOwnWarp(threads.byWarps(address, ranges), pending.warps));
 }
 
+/// Whether only threads that come to a statement here have made a pending access: then what is
+/// known of them here was true of them there.
+bool SyncAnalysis::bySameThreads(const Pending &pending) const {
+  if (pending.role != (roles.empty() ? nullptr : roles.back()))
+    return false;
+  return std::all_of(guards.begin(), guards.end(), [&](Expr guard) {
+    return uniformity.uniform(guard) ||
+           std::find(pending.guards.begin(), pending.guards.end(), guard) != pending.guards.end();
+  });
+}
+
 /// Whether the two touch common elements only when one thread makes both: its own order is enough.
 bool SyncAnalysis::onlyOwn(const Pending &pending, const Address &address) {
+  // What is known where only some threads get to says nothing of where the others have been.
+  if (!bySameThreads(pending))
+    return threads.onlyOwn(pending.address, address, everywhere);
   if (threads.onlyOwn(pending.address, address, ranges))
     return true;
-  // What is known where only some threads get to says nothing of where the others have been.
   if (!roles.empty() || uniformity.divergent(*address.stmt))
     return false;
   // A loop of one op is looked at in one round, so what happens in the others counts as well.

@@ -323,6 +323,25 @@ TEST_CASE("both arms of branches") {
                    "    }\n") == 1);
 }
 
+TEST_CASE("what is known of some threads says nothing of what others have done") {
+  // Threads 32 to 63 write where threads 0 to 31 read, though %tid % 32 is %tid for these.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    if %tid >= 32 {\n"
+                   "      store %s![%tid % 32] = %a\n"
+                   "    }\n"
+                   "    if %tid < 32 {\n"
+                   "      load %b = %s![%tid % 32]\n"
+                   "      store %C![%tid] = %b\n"
+                   "    }\n") == 1);
+  // The same threads, the same condition.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    if %tid < 32 {\n"
+                   "      store %s![%tid % 32] = %a\n"
+                   "      load %b = %s![%tid]\n"
+                   "      store %C![%tid] = %b\n"
+                   "    }\n") == 0);
+}
+
 TEST_CASE("what cannot be ordered in divergent control is an error") {
   TextKernel kernel(thread("    load %a = %A![%tid]\n"
                            "    if %tid < 48 {\n"
