@@ -91,14 +91,11 @@ private:
         return isMin ? b : a;
       return e;
     }
-    case BinaryOp::FloorMod:
-      if (auto n = b.constant(); n && *n > 0 && ranges.interval(a).within({0, *n - 1}))
-        return a;
-      break;
     case BinaryOp::Add:
     case BinaryOp::Sub:
     case BinaryOp::Mul:
     case BinaryOp::FloorDiv:
+    case BinaryOp::FloorMod:
       break;
     default:
       return e;
@@ -120,6 +117,26 @@ private:
     if (poly.constant != 0 || summands == 0)
       ++nodes, ++summands;
     return static_cast<unsigned>(nodes + summands - 1);
+  }
+
+  /// Remainders of what is smaller than the divisor are that; after all else, which is better off
+  /// with the whole of a sum.
+  Expr withoutRemainders(Expr e) {
+    if (!e || e->operands.empty())
+      return e;
+    if (auto found = wholeMemo.find(e.get()); found != wholeMemo.end())
+      return found->second;
+    llvm::SmallVector<Expr, 3> operands;
+    for (Expr operand : e->operands)
+      operands.push_back(withoutRemainders(operand));
+    Expr result = operands == e->operands ? e : rebuild(e, operands);
+    if (result.kind() == ExprKind::Binary && result->binaryOp() == BinaryOp::FloorMod &&
+        !result.dtype().isVector())
+      if (auto n = result->operands[1].constant();
+          n && *n > 0 && ranges.interval(result->operands[0]).within({0, *n - 1}))
+        result = result->operands[0];
+    wholeMemo.emplace(e.get(), result);
+    return result;
   }
 
   static bool isPowerOfTwo(Expr e) {
@@ -153,8 +170,9 @@ private:
   void expressions(Stmt &stmt) {
     memo.clear();
     truncatedMemo.clear();
+    wholeMemo.clear();
     forEachExpr(stmt, [&](Expr &e) {
-      e = simplified(e);
+      e = withoutRemainders(simplified(e));
       if (truncates)
         e = truncated(e);
     });
@@ -310,7 +328,7 @@ private:
   Context &context;
   Ranges &ranges;
   bool truncates;
-  std::unordered_map<const ExprNode *, Expr> replacements, memo, truncatedMemo;
+  std::unordered_map<const ExprNode *, Expr> replacements, memo, wholeMemo, truncatedMemo;
 };
 
 } // namespace
