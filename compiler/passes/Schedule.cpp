@@ -88,8 +88,10 @@ private:
       readRaster(parts, launch);
     else if (what == "min_blocks" && parts.size() == 2 && number(parts[1]))
       launch.minBlocks = *number(parts[1]);
-    else if (what == "loop" && parts.size() == 4 && parts[2] == "stages" && number(parts[3]))
-      launch.loops.push_back({std::string(parts[1]), *number(parts[3]), true, {}});
+    else if (what == "loop" && (parts.size() == 4 || (parts.size() == 5 && parts[4] == "early")) &&
+             parts[2] == "stages" && number(parts[3]))
+      launch.loops.push_back(
+          {std::string(parts[1]), *number(parts[3]), true, {}, parts.size() == 5});
     else if (what == "gemm")
       readGemm(parts, launch);
     else if (what == "store" || what == "add")
@@ -299,7 +301,8 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
   if (launch.minBlocks)
     out.line("min_blocks " + std::to_string(launch.minBlocks) + comment(launch.minBlocksReason));
   for (const LoopPlan &loop : launch.loops)
-    out.line("loop " + loop.name + " stages " + std::to_string(loop.stages) + comment(loop.reason));
+    out.line("loop " + loop.name + " stages " + std::to_string(loop.stages) +
+             (loop.early ? " early" : "") + comment(loop.reason));
   for (const GemmPlan &gemm : launch.gemms) {
     std::string text = "gemm";
     if (!gemm.atom.empty())

@@ -3,7 +3,9 @@
 //   kernel gemm                         // what follows is for this function
 //   launch gemm {
 //     raster row 8                      // blocks walk the grid in panels; "raster none"
-//     loop ko stages 3                  // the n-th pipelined loop of the launch, in program order
+//     loop ko stages 3                  // the n-th pipelined loop of the launch, in program order;
+//                                       // `early`: what a round loads into registers and is small
+//                                       // is loaded in the round before
 //     gemm atom mma_m16n8k16_f32_f16 warps 2 2
 //     store C staged                    // the n-th copy from a fragment to global memory; also
 //                                       // "direct", "tensor columns 64 buffers 2 deferred"; what
@@ -49,10 +51,11 @@ namespace tlc::passes {
 
 /// One T.Pipelined loop.
 struct LoopPlan {
-  std::string name;         ///< the loop variable's
-  std::int64_t stages = 0;  ///< tiles in flight, the one being used included; 0 or 1: no overlap
-  bool binding = false;     ///< the user's word is final (num_stages=0, --schedule)
-  std::string reason;       ///< for people; printed as a comment, not parsed
+  std::string name;        ///< the loop variable's
+  std::int64_t stages = 0; ///< tiles in flight, the one being used included; 0 or 1: no overlap
+  bool binding = false;    ///< the user's word is final (num_stages=0, --schedule)
+  std::string reason;      ///< for people; printed as a comment, not parsed
+  bool early = false; ///< few elements that go to registers are loaded a round early (pipeline)
   std::int64_t written = 0; ///< what the source or a given schedule asks for
   /// Set when stages that were asked for are taken away: how many there were, and the bytes they
   /// needed.

@@ -247,10 +247,14 @@ private:
 
 class Pipeliner {
 public:
-  Pipeliner(Function &function, Launch &launch, PassContext &pass, const LaunchPlan *plan)
+  Pipeliner(Function &function, Launch &launch, PassContext &pass, LaunchPlan *plan)
       : function(function), launch(launch), pass(pass) {
-    for (const PlannedLoop &planned : plannedLoops(launch, plan))
+    std::size_t number = 0;
+    for (const PlannedLoop &planned : plannedLoops(launch, plan)) {
       stages[planned.loop] = planned.stages;
+      if (plan && number < plan->loops.size())
+        plans[planned.loop] = &plan->loops[number++];
+    }
     analysis::Ranges ranges(function);
     ranges.enter(launch);
     analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
@@ -286,8 +290,12 @@ private:
     if (!pass.target.isGpu() || (!byHand && wanted < 2) || !upwards)
       return serial(loop, std::move(self));
     PipelineBody body(function, launch, loop);
+    LoopPlan *told = plans[&loop];
+    bool early = !function.options.hintsAreBinding && (!told || !told->binding || told->early);
     PipelinePlan plan = byHand ? planAsWritten(body, loop, pass, asynchronous)
-                               : planAutomatically(body, wanted, asynchronous);
+                               : planAutomatically(body, wanted, early, asynchronous);
+    if (told)
+      told->early = early && !byHand && plan.reason.empty();
     if (!plan.reason.empty()) {
       if (!byHand)
         pass.diagnostics.report(diag::NotPipelined, loop.range, plan.reason);
@@ -315,6 +323,7 @@ private:
   Launch &launch;
   PassContext &pass;
   std::unordered_map<const ForStmt *, std::int64_t> stages;
+  std::unordered_map<const ForStmt *, LoopPlan *> plans;
   std::unordered_set<const Stmt *> asynchronous;
 };
 
@@ -323,7 +332,7 @@ private:
 void pipeline(Function &function, PassContext &context) {
   std::size_t index = 0;
   for (auto &launch : function.launches) {
-    const LaunchPlan *plan = context.schedule.launch(index++);
+    LaunchPlan *plan = context.schedule.launch(index++);
     Pipeliner(function, *launch, context, plan).block(launch->body);
   }
 }

@@ -150,7 +150,7 @@ public:
                 const std::unordered_set<const Stmt *> &asynchronous)
       : body(body), stages(stages), asynchronous(asynchronous) {}
 
-  PipelinePlan run() {
+  PipelinePlan run(bool &early) {
     PipelinePlan plan;
     if (const char *why = hopeless()) {
       plan.reason = why;
@@ -165,13 +165,22 @@ public:
           reason.empty() ? "no copy from global to shared memory stands directly in it" : reason;
       return plan;
     }
-    place();
-    Checker checker(body);
-    if (checker.run()) {
+    if (early)
+      findHeld();
+    auto check = [&] {
+      place();
+      Checker checker(body);
+      const bool possible = !checker.run();
+      plan.buffers = std::move(checker.buffers);
+      return possible;
+    };
+    bool possible = check();
+    if (!possible && std::erase_if(held, [](const Held &) { return true; }) > 0)
+      possible = check();
+    if (!possible) {
       plan.reason = "its statements depend on each other";
       return plan;
     }
-    plan.buffers = std::move(checker.buffers);
     // One version more than needed lets a store run ahead of the readers of the last iteration,
     // which saves a barrier in each round.
     for (std::size_t i = 0; i < body.nodes.size(); ++i)
@@ -180,11 +189,19 @@ public:
                                 body.exposed(targetOf(body.nodes[i]))});
     plan.order = order;
     plan.lastStage = stages - 1;
+    early = !held.empty();
     return plan;
   }
 
 private:
   enum class Group { Rest, Ahead, Load, Store };
+
+  /// A load into registers that stay there for what reads them in the next iteration.
+  struct Held {
+    std::size_t load = 0, lastReader = 0;
+  };
+  /// Elements of a fragment that threads may keep for a round more.
+  static constexpr std::int64_t mostHeld = 512;
 
   /// Statements that may change what a copy started early would see, in ways we cannot follow.
   const char *hopeless() const {
@@ -254,6 +271,39 @@ private:
     return store && !body.exposed(fragment) ? store : std::nullopt;
   }
 
+  /// Loads of few elements from tensors to registers are made a round early, as soon as those of
+  /// this round have been read: else each round waits for them.
+  void findHeld() {
+    for (std::size_t i = 0; i < body.nodes.size(); ++i) {
+      const PipelineNode &node = body.nodes[i];
+      const Buffer *from = sourceOf(node), *to = targetOf(node);
+      if (groups[i] != Group::Rest || node.scalar || !from || from->scope != Scope::Global ||
+          to->scope != Scope::Fragment || !node.guards.empty() || body.exposed(to) ||
+          to->elementCount().value_or(mostHeld + 1) > mostHeld)
+        continue;
+      std::string why;
+      std::optional<std::size_t> last = readersEnd(i, to);
+      if (last && loadsAnyTime(node, to, why))
+        held.push_back({i, *last});
+    }
+  }
+
+  /// The last reader of what node `load` fills; none if there is none, or others write it, or
+  /// somebody reads what the round before has left.
+  std::optional<std::size_t> readersEnd(std::size_t load, const Buffer *fragment) const {
+    std::optional<std::size_t> last;
+    for (std::size_t j = 0; j < body.nodes.size(); ++j) {
+      const Effects &effects = body.nodes[j].effects;
+      if (j == load || (!effects.readsStorage(fragment) && !effects.writesStorage(fragment)))
+        continue;
+      if (j < load || effects.writesStorage(fragment) || groups[j] != Group::Rest ||
+          body.nodes[j].scalar)
+        return std::nullopt;
+      last = j;
+    }
+    return last;
+  }
+
   /// Takes away a root that cannot be moved; true if it took one.
   bool dropImpossible() {
     for (std::size_t at = 0; at < roots.size(); ++at) {
@@ -301,6 +351,11 @@ private:
         why = "`" + tile->name + "` is also written by other statements";
         return false;
       }
+    return loadsAnyTime(node, tile, why);
+  }
+
+  /// Whether what a copy to `tile` reads is the same in other rounds and places.
+  bool loadsAnyTime(const PipelineNode &node, const Buffer *tile, std::string &why) const {
     Effects effects = body.fullEffects(node);
     for (const ExprNode *var : effects.uses)
       if (auto from = body.binder(var); from && !body.nodes[*from].scalar) {
@@ -324,17 +379,29 @@ private:
   void place() {
     for (std::size_t i = 0; i < body.nodes.size(); ++i) {
       PipelineNode &node = body.nodes[i];
-      node.stage = groups[i] == Group::Ahead  ? 0
-                   : groups[i] == Group::Load ? stages - 2
-                                              : stages - 1;
+      node.stage = groups[i] == Group::Ahead               ? 0
+                   : groups[i] == Group::Load || isHeld(i) ? stages - 2
+                                                           : stages - 1;
       node.async = groups[i] == Group::Ahead;
     }
+    order.clear();
+    auto put = [&](std::size_t i) {
+      body.nodes[i].place = static_cast<std::int64_t>(order.size());
+      order.push_back(i);
+    };
     for (Group group : {Group::Store, Group::Ahead, Group::Load, Group::Rest})
-      for (std::size_t i = 0; i < body.nodes.size(); ++i)
-        if (groups[i] == group && !body.nodes[i].scalar) {
-          body.nodes[i].place = static_cast<std::int64_t>(order.size());
-          order.push_back(i);
-        }
+      for (std::size_t i = 0; i < body.nodes.size(); ++i) {
+        if (groups[i] != group || body.nodes[i].scalar || isHeld(i))
+          continue;
+        put(i);
+        for (const Held &one : held)
+          if (one.lastReader == i)
+            put(one.load);
+      }
+  }
+
+  bool isHeld(std::size_t node) const {
+    return std::any_of(held.begin(), held.end(), [&](const Held &one) { return one.load == node; });
   }
 
   PipelineBody &body;
@@ -342,6 +409,7 @@ private:
   const std::unordered_set<const Stmt *> &asynchronous;
   std::vector<Group> groups;
   std::vector<std::size_t> roots, order;
+  std::vector<Held> held;
   std::string reason;
 };
 
@@ -364,9 +432,9 @@ bool bindsAcross(const PipelineBody &body, const std::vector<std::size_t> &order
 
 } // namespace
 
-PipelinePlan planAutomatically(PipelineBody &body, std::int64_t stages,
+PipelinePlan planAutomatically(PipelineBody &body, std::int64_t stages, bool &early,
                                const std::unordered_set<const Stmt *> &asynchronous) {
-  return AutomaticPlan(body, stages, asynchronous).run();
+  return AutomaticPlan(body, stages, asynchronous).run(early);
 }
 
 PipelinePlan planAsWritten(PipelineBody &body, const ForStmt &loop, PassContext &context,

@@ -18,9 +18,10 @@ struct PipelinePlan {
 };
 
 /// Copies ahead of what uses them: asynchronous ones by stages - 1 iterations, loads into registers
-/// by one. `asynchronous` are the copies that the target can do so. On success stages, places and
-/// `async` of the nodes are set.
-PipelinePlan planAutomatically(PipelineBody &body, std::int64_t stages,
+/// by one, be they for a tile or, of a few elements, for whoever reads them. `asynchronous` are the
+/// copies that the target can do so. On success stages, places and `async` of the nodes are set.
+/// `early`: whether elements may be loaded for whoever reads them; then, whether they are.
+PipelinePlan planAutomatically(PipelineBody &body, std::int64_t stages, bool &early,
                                const std::unordered_set<const ir::Stmt *> &asynchronous);
 
 /// The lists of the loop. Reports what contradicts a dependence; then `reason` is set.

@@ -214,6 +214,7 @@ private:
     for (std::size_t i = 0; i < given.loops.size(); ++i) {
       plan.loops[i].stages = plan.loops[i].written = given.loops[i].stages;
       plan.loops[i].binding = given.loops[i].binding;
+      plan.loops[i].early = given.loops[i].early;
       plan.loops[i].reason = given.loops[i].reason.empty() ? "as given" : given.loops[i].reason;
     }
     if (given.cluster && (*given.cluster)[0] * (*given.cluster)[1] > pass.target.limits.maxCluster)
