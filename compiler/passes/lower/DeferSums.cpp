@@ -17,9 +17,6 @@ using namespace ir;
 
 namespace {
 
-/// Elements of a thread for each sum that are few beside the shuffles of one.
-constexpr Index fewElements = 16;
-
 /// Whether each element has one holder, so that parts of a sum over it count each once.
 bool heldOnce(const Buffer &fragment) {
   auto count = fragment.elementCount();
@@ -107,7 +104,7 @@ Holds meet(Holds a, Holds b) {
 
 class SumDeferral {
 public:
-  SumDeferral(Launch &launch, Index warp, bool lanes) : launch(launch), warp(warp), lanes(lanes) {}
+  SumDeferral(Launch &launch, Index warp, Index lanes) : launch(launch), warp(warp), lanes(lanes) {}
 
   std::set<const ReduceStmt *> run() {
     walk(launch.body, [&](Stmt &stmt) {
@@ -133,8 +130,8 @@ public:
 
 private:
   Launch &launch;
-  Index warp; ///< threads
-  bool lanes;
+  Index warp;  ///< threads
+  Index lanes; ///< elements of a thread for a sum, up to which its parts may lie in one warp
   std::set<const ReduceStmt *> deferred;
   /// Of each sum, in the order of the program: what is emitted depends on it.
   llvm::MapVector<Buffer *, std::vector<const MapStmt *>> updates;
@@ -248,9 +245,8 @@ private:
   /// each sum: of no account beside many additions.
   bool pays(const Layout &sum, const std::set<const ReduceStmt *> &parts) const {
     return heldApart(sum, warp) ||
-           (lanes && std::all_of(parts.begin(), parts.end(), [](const ReduceStmt *reduce) {
-              return elementsEach(*reduce) <= fewElements;
-            }));
+           std::all_of(parts.begin(), parts.end(),
+                       [this](const ReduceStmt *reduce) { return elementsEach(*reduce) <= lanes; });
   }
 
   /// Whether the sums of tiles go nowhere but into `sum`.
@@ -377,7 +373,7 @@ private:
 
 } // namespace
 
-std::set<const ReduceStmt *> deferSums(Launch &launch, Index warp, bool lanes) {
+std::set<const ReduceStmt *> deferSums(Launch &launch, Index warp, Index lanes) {
   return SumDeferral(launch, warp, lanes).run();
 }
 

@@ -22,6 +22,16 @@
 // together with the waits right before it and the releases behind it. What touches its result or
 // its register operand has to wait for it; everything else between the two products runs beside it.
 //
+// What the second product reads is wanted a round later than what the first one reads, so a
+// producer loads in that order, too:
+//
+//   for %k in lo .. hi {                           if lo < hi { … copy %K[lo] -> %K_s … }
+//     … copy %K[%k] -> %K_s …                      for %k in lo + 1 .. hi {
+//     … copy %V[%k] -> %V_s …                 =>     … copy %K[%k] -> %K_s …
+//   }                                                … copy %V[%k - 1] -> %V_s …
+//                                                  }
+//                                                  if lo < hi { … copy %V[hi - 1] -> %V_s … }
+//
 // Why here: right after specialize-warps, whose rings make the tiles of two rounds live at once;
 // while tile ops are whole, so that what depends on what is a question about a dozen statements.
 #include "analysis/Effects.h"
@@ -33,6 +43,7 @@
 #include "passes/roles/Rings.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tlc::passes {
 
@@ -124,9 +135,21 @@ bool sortMiddle(const Block &body, Expr loopVariable, Parts &parts) {
   return !parts.late.empty();
 }
 
+/// Statements of a body once more.
+Block roundOf(Function &function, const Block &body, std::size_t from, std::size_t to,
+              Substitution map) {
+  Block part;
+  for (std::size_t i = from; i < to; ++i)
+    part.push_back(cloneStmt(*body[i]));
+  return freshCopy(function, part, map);
+}
+
 class Overlapper {
 public:
   explicit Overlapper(Function &function) : function(function) {}
+
+  /// What second products that were moved read from shared memory.
+  std::set<const Buffer *> wantedLater;
 
   void block(Block &b) {
     Block out;
@@ -149,6 +172,7 @@ private:
     Block &body = loop.body;
     Builder b(function, out);
     b.range = loop.range;
+    wantedLater.insert(cast<GemmStmt>(*body[parts->second]).b.buffer->storage());
     hoistAllocations(body, *parts, out);
     Expr runs = lessThan(loop.lo, loop.hi);
     // The first round, without its last product.
@@ -192,10 +216,7 @@ private:
   }
 
   Block copyOf(const Block &body, std::size_t from, std::size_t to, Substitution map) {
-    Block part;
-    for (std::size_t i = from; i < to; ++i)
-      part.push_back(cloneStmt(*body[i]));
-    return freshCopy(function, part, map);
+    return roundOf(function, body, from, to, std::move(map));
   }
 
   Block steady(Block &body, const Parts &parts, SourceRange range) {
@@ -227,17 +248,120 @@ private:
   Function &function;
 };
 
+/// Producers load what is wanted later behind the next round's other tiles.
+class LoadDelayer {
+public:
+  LoadDelayer(Function &function, const std::set<const Buffer *> &wantedLater)
+      : function(function), wantedLater(wantedLater) {}
+
+  void block(Block &b) {
+    Block out;
+    for (StmtPtr &stmt : b) {
+      forEachBlock(*stmt, [&](Block &inner) { block(inner); });
+      auto *loop = dynCast<ForStmt>(stmt.get());
+      auto from = loop && loop->kind == ForKind::Serial && (!loop->step || loop->step.isConstant(1))
+                      ? laterPart(loop->body)
+                      : std::nullopt;
+      if (from)
+        delay(*loop, *from, std::move(stmt), out);
+      else
+        out.push_back(std::move(stmt));
+    }
+    b = std::move(out);
+  }
+
+private:
+  /// Where in a body begins what loads only tiles that are wanted later, and concerns nothing that
+  /// stands before; none: it has no such end.
+  std::optional<std::size_t> laterPart(const Block &body) const {
+    std::optional<std::size_t> from;
+    bool others = false;
+    for (std::size_t i = 0; i < body.size(); ++i) {
+      const auto *copy = dynCast<CopyStmt>(body[i].get());
+      if (!copy)
+        continue;
+      const bool later = wantedLater.count(copy->target.buffer->storage()) > 0;
+      if (from && !later)
+        return std::nullopt;
+      others |= !later;
+      if (later && !from)
+        from = i;
+    }
+    if (!from || !others)
+      return std::nullopt;
+    while (*from > 0 && isHandover(*body[*from - 1]) && !isa<StoreStmt>(*body[*from - 1]))
+      --*from;
+    Effects later;
+    for (std::size_t i = *from; i < body.size(); ++i)
+      analysis::addEffects(later, analysis::effectsOf(*body[i]));
+    for (std::size_t i = 0; i < body.size(); ++i) {
+      Effects effects = analysis::effectsOf(*body[i]);
+      if (effects.breaks || effects.continues || effects.exits || effects.opaque)
+        return std::nullopt;
+      if (i < *from && !independent(effects, later))
+        return std::nullopt;
+    }
+    return from;
+  }
+
+  /// Whether what stands before can be done a round earlier than what comes later: they have
+  /// tensors that are only read in common, and no tile, position or barrier. (Who waits for both
+  /// parts at one barrier wants them together.)
+  static bool independent(const Effects &before, const Effects &later) {
+    return std::none_of(before.defines.begin(), before.defines.end(),
+                        [&](const ExprNode *var) { return later.uses.count(var) > 0; }) &&
+           std::none_of(before.memory.begin(), before.memory.end(), [&](const auto &access) {
+             const bool readOnly = access.storage()->scope == Scope::Global && !access.writes() &&
+                                   !later.writesStorage(access.storage());
+             return !readOnly && touches(later, access.storage());
+           });
+  }
+
+  void delay(ForStmt &loop, std::size_t from, StmtPtr self, Block &out) {
+    Builder b(function, out);
+    b.range = loop.range;
+    Block &body = loop.body;
+    Expr runs = lessThan(loop.lo, loop.hi);
+    auto round = [&](std::size_t first, std::size_t end, Expr k) {
+      return roundOf(function, body, first, end, {{loop.var, k}});
+    };
+    auto onlyIfItRuns = [&](Block part) {
+      b.when(runs, [&] {
+        for (StmtPtr &stmt : part)
+          b.add(std::move(stmt));
+      });
+    };
+    Block before = round(from, body.size(), loop.var - 1),
+          last = round(from, body.size(), loop.hi - 1);
+    onlyIfItRuns(round(0, from, loop.lo));
+    body.resize(from);
+    std::move(before.begin(), before.end(), std::back_inserter(body));
+    loop.lo = loop.lo + 1;
+    b.add(std::move(self));
+    onlyIfItRuns(std::move(last));
+  }
+
+  Function &function;
+  const std::set<const Buffer *> &wantedLater;
+};
+
 } // namespace
 
 void overlapProducts(Function &function, PassContext &context) {
   if (!context.target.has(Feature::Wgmma))
     return;
-  for (auto &launch : function.launches)
-    walk(launch->body, [&](Stmt &stmt) {
-      if (auto *role = dynCast<RoleStmt>(&stmt))
-        Overlapper(function).block(role->body);
-      return !isa<RoleStmt>(stmt);
-    });
+  for (auto &launch : function.launches) {
+    Overlapper overlapper(function);
+    auto inRoles = [&](auto &&change) {
+      walk(launch->body, [&](Stmt &stmt) {
+        if (auto *role = dynCast<RoleStmt>(&stmt))
+          change(role->body);
+        return !isa<RoleStmt>(stmt);
+      });
+    };
+    inRoles([&](Block &body) { overlapper.block(body); });
+    inRoles([&](Block &body) { LoadDelayer(function, overlapper.wantedLater).block(body); });
+  }
 }
 
 } // namespace tlc::passes

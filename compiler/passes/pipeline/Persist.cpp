@@ -304,19 +304,52 @@ private:
     Expr sections = constant("sections", floorDiv(work.planes + work.group - 1, work.group));
     Expr whole = constant("whole", work.group * length);
     atLeastOne(builder, whole);
-    Expr section = builder.let("section", floorDiv(tile, whole));
-    notNegative(builder, section);
-    Expr inside = builder.let("inside", tile - section * whole);
-    notNegative(builder, inside);
+    auto [section, inside] =
+        divide(builder, "section", "inside", tile, divisor("whole_inverse", whole));
+    // The last section may have fewer planes.
     Expr width = builder.let("width", minimum(work.group, work.planes - section * work.group));
     atLeastOne(builder, width);
-    Expr place = builder.let("place", floorDiv(inside, width)), back = length - 1 - place;
+    Divisor full = divisor("group_inverse", work.group),
+            last = divisor("last_inverse", work.planes - (sections - 1) * work.group);
+    Expr inverse = context.select(equals(width, work.group), full.inverse, last.inverse);
+    auto [place, plane] = divide(builder, "place", "plane", inside, {width, inverse});
+    Expr back = length - 1 - place;
     Expr falls = equals(floorMod(sections - section, 2), 1);
     std::vector<Expr> values(extents.size());
     values[axis] =
         plan.fold->grows ? context.select(falls, back, place) : context.select(falls, place, back);
-    split(section * work.group + floorMod(inside, width), values);
+    split(section * work.group + plane, values);
     bindBlock(builder, values);
+  }
+
+  /// A divisor of which the launcher knows what 2^31 over it is, rounded down; 2^31 - 1 for 1.
+  struct Divisor {
+    Expr value, inverse;
+  };
+
+  Divisor divisor(const char *name, Expr value) {
+    auto wide = [&](std::int64_t x) { return context.integer(Scalar::Int64, x); };
+    Expr over = floorDiv(wide(std::int64_t{1} << 31), context.cast(Scalar::Int64, someOf(value)));
+    Expr fits = minimum(over, wide((std::int64_t{1} << 31) - 1));
+    return {value, constant(name, context.cast(Scalar::Int32, fits))};
+  }
+
+  /// Quotient and remainder of a number of at least 0 and less than 2^31. The product with the
+  /// inverse gives the quotient or one less; a division by what only the call knows would take ten
+  /// times the instructions, between two tiles, where everything waits for them.
+  std::pair<Expr, Expr> divide(Builder &builder, const char *name, const char *restName,
+                               Expr number, Divisor by) {
+    Expr product = context.cast(Scalar::Int64, number) * context.cast(Scalar::Int64, by.inverse);
+    Expr shift = context.integer(Scalar::Int64, 31);
+    Expr guess = builder.let(
+        "guess", context.cast(Scalar::Int32, context.binary(BinaryOp::Shr, product, shift)));
+    Expr rest = builder.let("rest", number - guess * by.value);
+    Expr fits = lessThan(rest, by.value);
+    Expr quotient = builder.let(name, context.select(fits, guess, guess + 1));
+    notNegative(builder, quotient);
+    Expr remainder = builder.let(restName, context.select(fits, rest, rest - by.value));
+    notNegative(builder, remainder);
+    return {quotient, remainder};
   }
 
   /// What is not yet there of `values`, the first fastest.
