@@ -418,9 +418,10 @@ TEST_CASE("a tile leaves while the next one is computed") {
   for (auto [n, extra] :
        {std::pair<std::int64_t, std::string>{128, ""}, {64, ""}, {128, doubled}}) {
     INFO(n << extra);
-    // Loads for several blocks at once are not interpreted.
+    // Loads for several blocks at once are not interpreted, nor wanted in another launch.
     passes::ScheduleError error;
-    const auto alone = *passes::parseSchedule("launch k {\n  persistent yes\n}\n", error);
+    auto alone = *passes::parseSchedule("launch k {\n  persistent yes\n}\n", error);
+    alone.given = true;
     TextKernel k(walked(allRounds, n, extra), "sm90");
     k.schedule = alone;
     k.mustRun(upToDeferring());
