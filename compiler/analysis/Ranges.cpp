@@ -115,6 +115,8 @@ Ranges::Ranges(const Function &function) {
   for (const LaunchConstant &constant : function.launchConstants)
     if (constant.what == LaunchConstant::What::MultiprocessorCount)
       refine(constant.var, Interval{1, Interval::infinity});
+    else if (constant.what == LaunchConstant::What::WorkspaceBytes)
+      refine(constant.var, Interval{0, Interval::infinity});
   // Divisibility decides which atoms stand for a dim, so it comes before the inequalities.
   for (const Constraint &constraint : function.constraints)
     if (isDivisibility(constraint.condition))

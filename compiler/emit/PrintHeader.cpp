@@ -46,6 +46,8 @@ std::string describe(const Unit &unit) {
       out += "     needs " + constraints[i].text + "\n";
   if (unit.interface.zeroedWorkspace)
     out += "     The workspace must be zero before the first call; it is left zero.\n";
+  if (mayLackWorkspace(unit))
+    out += "     Calls without workspace, or with less of it, are slower for some sizes.\n";
   return inComment(out);
 }
 
@@ -207,7 +209,9 @@ std::string unitJson(const Unit &unit, const Options &options) {
     out += (i ? ", " : "") + json(constraints[i].text);
   out += "],\n \"workspace\": {\"zeroed\": " +
          std::string(interface.zeroedWorkspace ? "true" : "false") +
-         ", \"parts\": " + std::to_string(unit.variants[0].function->workspace.size()) +
+         (mayLackWorkspace(unit)
+              ? std::string(", \"optional\": true, \"parts\": 0")
+              : ", \"parts\": " + std::to_string(unit.variants[0].function->workspace.size())) +
          "},\n \"variants\": [";
   for (std::size_t i = 0; i < unit.variants.size(); ++i)
     out += (i ? ",\n  " : "\n  ") + variantJson(unit.variants[i]);

@@ -66,6 +66,9 @@ public:
     names.enter();
     TextWriter body;
     std::vector<Expr> extents;
+    for (const Buffer *part : variant.function->workspace)
+      if (part->wanted)
+        extents.push_back(part->wanted);
     for (const PrintedKernel &kernel : variant.kernels)
       extents.insert(extents.end(), kernel.launch->grid.begin(), kernel.launch->grid.end());
     computeConstants(*variant.function, extents, body);
@@ -145,6 +148,9 @@ private:
     for (const LaunchConstant &constant : function.launchConstants)
       if (constant.what == LaunchConstant::What::MultiprocessorCount)
         names.alias(constant.var, device + "multiprocessors");
+      else if (constant.what == LaunchConstant::What::WorkspaceBytes)
+        names.alias(constant.var,
+                    exprs.runtimeName("usable_bytes") + "(a.workspace, a.workspace_bytes)");
   }
 
   /// Those of the launch constants on which `wanted` depends, as local variables.
@@ -256,6 +262,8 @@ private:
                         (bits > 8 ? ", " + text(bits / 8) : "") + "})";
     if (bits < 8)
       bytes = "(" + bytes + " * " + text(bits) + " + 7) / 8";
+    if (buffer.wanted)
+      bytes = exprs.print(buffer.wanted, Precedence::Or) + " ? " + bytes + " : 0";
     std::string local = "bytes_" + text(static_cast<std::int64_t>(number));
     to.line("const int64_t " + local + " = " + bytes + ";");
     to.line("if (" + local + " < 0)");
@@ -432,6 +440,14 @@ private:
 };
 
 } // namespace
+
+bool mayLackWorkspace(const Unit &unit) {
+  return std::any_of(unit.variants.begin(), unit.variants.end(), [](const Variant &variant) {
+    const std::vector<Buffer *> &parts = variant.function->workspace;
+    return std::any_of(parts.begin(), parts.end(),
+                       [](const Buffer *part) { return static_cast<bool>(part->wanted); });
+  });
+}
 
 void printHostInside(const Unit &unit, const Options &options, const Dialect &dialect,
                      RuntimeUse &runtime, TextWriter &out) {

@@ -21,6 +21,10 @@ struct Unit {
   std::string json; ///< the metadata, as _info gives it
 };
 
+/// Whether calls may leave out the workspace, which makes some of them faster. (A program that
+/// wants one itself has no such parts.)
+bool mayLackWorkspace(const Unit &unit);
+
 /// Everything of a unit that is in namespaces: argument structure, checks, plans, launches.
 void printHostInside(const Unit &unit, const Options &options, const Dialect &dialect,
                      RuntimeUse &runtime, TextWriter &out);

@@ -156,7 +156,9 @@ bool Runner::bindArguments(const std::vector<std::int64_t> &dims) {
 void Runner::bindConstants() {
   ir::Substitution known;
   for (const ir::LaunchConstant &c : function.launchConstants) {
-    std::int64_t value = machine.options.multiprocessors;
+    std::int64_t value = c.what == ir::LaunchConstant::What::WorkspaceBytes
+                             ? machine.options.workspaceBytes
+                             : machine.options.multiprocessors;
     if (c.what == ir::LaunchConstant::What::Computed) {
       std::vector<ir::Expr> vars;
       ir::collectVars(c.value, vars);

@@ -88,8 +88,9 @@ struct Options {
   std::uint64_t maxSteps = 2'000'000'000;
   /// Order in which warps and blocks that could go on do so; 0: in turn.
   std::uint64_t seed = 0;
-  /// Value of the launch constant.
+  /// Values of the launch constants.
   std::int64_t multiprocessors = 4;
+  std::int64_t workspaceBytes = std::int64_t{1} << 40;
   /// Thread phase: the program is one thread's and does all the work (CPU targets without thread
   /// indices).
   bool oneThread = false;

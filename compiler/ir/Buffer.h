@@ -67,7 +67,11 @@ struct Buffer {
   bool writable = true;         ///< Global: false for inputs never written (const in the header)
   bool noRestrict = false;      ///< Global: may alias other parameters
   bool zeroInitialised = false; ///< workspace that must start as zero and is left zero
-  bool output = false;          ///< Global: listed in out_idx or returned; an output pointer in C
+  /// Workspace that callers may leave out: the tensor whose rows are copied here, where others can
+  /// begin than the tensor's own do; and whether the sizes of a call want that.
+  Buffer *rowsOf = nullptr;
+  Expr wanted;
+  bool output = false; ///< Global: listed in out_idx or returned; an output pointer in C
 
   /// The buffer that owns the storage: itself, or the end of the chain of views.
   Buffer *storage() { return base ? base->storage() : this; }

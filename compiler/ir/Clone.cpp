@@ -71,7 +71,7 @@ std::unique_ptr<Function> clone(const Function &from) {
   }
   BufferMapper mapper(map);
   for (auto &buffer : to->buffers)
-    mapper.replace(buffer->base);
+    mapper.replace(buffer->base), mapper.replace(buffer->rowsOf);
   for (Param &param : to->params)
     mapper.replace(param.buffer);
   for (Buffer *&buffer : to->workspace)

@@ -43,7 +43,11 @@ struct Constraint {
 /// A number that the launcher finds out, on the device of the call, and hands to the kernels that
 /// use it.
 struct LaunchConstant {
-  enum class What : std::uint8_t { MultiprocessorCount, Computed } what = What::MultiprocessorCount;
+  enum class What : std::uint8_t {
+    MultiprocessorCount,
+    WorkspaceBytes, ///< that the caller has given, int64; 0 if it may not be used
+    Computed,
+  } what = What::MultiprocessorCount;
   Expr var;
   Expr value; ///< Computed: over params, dims and the constants before it
 };

@@ -52,8 +52,8 @@ inline constexpr std::array<std::string_view, 3> reducerActions = {"init", "upda
 inline constexpr std::array<std::string_view, 4> conversionKinds = {"none", "registers", "shuffle",
                                                                     "shared"};
 inline constexpr std::array<std::string_view, 4> phases = {"tile", "scheduled", "thread", "named"};
-inline constexpr std::array<std::string_view, 2> launchConstants = {"multiprocessor_count",
-                                                                    "computed"};
+inline constexpr std::array<std::string_view, 3> launchConstants = {"multiprocessor_count",
+                                                                    "workspace_bytes", "computed"};
 inline constexpr std::array<std::string_view, 3> accesses = {"read", "write", "readwrite"};
 
 inline std::optional<DType> dtypeOf(Expr e) { return e ? std::optional(e.dtype()) : std::nullopt; }
@@ -84,6 +84,8 @@ template <class IO> void describe(IO &io, Buffer &b) {
     io.flagOff("readonly", b.writable);
     io.flag("norestrict", b.noRestrict);
     io.flag("zeroed", b.zeroInitialised);
+    io.bufferOption("rows_of", b.rowsOf);
+    io.expression("wanted", b.wanted);
     io.flag("out", b.output);
   });
 }

@@ -4,14 +4,29 @@ namespace tlc::passes {
 
 using namespace ir;
 
-Expr multiprocessors(Function &function) {
+namespace {
+
+/// The one of its kind; made if there is none.
+Expr found(Function &function, LaunchConstant::What what, std::string_view name, DType dtype) {
   for (const LaunchConstant &constant : function.launchConstants)
-    if (constant.what == LaunchConstant::What::MultiprocessorCount)
+    if (constant.what == what)
       return constant.var;
   LaunchConstant constant;
-  constant.var = function.context->var("multiprocessors", Scalar::Int32);
+  constant.what = what;
+  constant.var = function.context->var(name, dtype);
   function.launchConstants.push_back(constant);
   return constant.var;
+}
+
+} // namespace
+
+Expr multiprocessors(Function &function) {
+  return found(function, LaunchConstant::What::MultiprocessorCount, "multiprocessors",
+               Scalar::Int32);
+}
+
+Expr workspaceBytes(Function &function) {
+  return found(function, LaunchConstant::What::WorkspaceBytes, "workspace_bytes", Scalar::Int64);
 }
 
 Expr launchConstant(Function &function, std::string_view name, Expr value) {

@@ -10,6 +10,8 @@ namespace tlc::passes {
 
 /// How many multiprocessors the device of the call has.
 ir::Expr multiprocessors(ir::Function &function);
+/// How many bytes of workspace the caller has given, int64.
+ir::Expr workspaceBytes(ir::Function &function);
 /// What the launcher computes once for all blocks; constants and variables are returned as they
 /// are.
 ir::Expr launchConstant(ir::Function &function, std::string_view name, ir::Expr value);

@@ -105,6 +105,8 @@ private:
       launch.spread = *number(parts[1]);
     else if (what == "parts" && parts.size() == 2 && number(parts[1]).value_or(0) > 1)
       launch.parts = *number(parts[1]);
+    else if (what == "packed" && parts.size() > 1)
+      launch.packed.assign(parts.begin() + 1, parts.end());
     else if (what == "persistent")
       readPersistent(parts, launch);
     else if (what == "specialize")
@@ -114,8 +116,7 @@ private:
     else
       message = "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
                 "NAME ...`, `add NAME ...`, `cluster M N`, `tiles M N`, `spread N`, `parts N`, "
-                "`persistent ...`, "
-                "`specialize ...`, `in_flight ...` or `}`";
+                "`packed NAMES`, `persistent ...`, `specialize ...`, `in_flight ...` or `}`";
   }
 
   void readTiles(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -321,6 +322,12 @@ void printLines(const LaunchPlan &launch, TextWriter &out) {
     out.line("spread " + std::to_string(launch.spread) + comment(launch.spreadReason));
   if (launch.parts)
     out.line("parts " + std::to_string(launch.parts) + comment(launch.partsReason));
+  if (!launch.packed.empty()) {
+    std::string text = "packed";
+    for (const std::string &tensor : launch.packed)
+      text += " " + tensor;
+    out.line(text + comment(launch.packedReason));
+  }
   if (launch.persistent)
     out.line("persistent " + persistentText(launch) + comment(launch.persistentReason));
   if (launch.specialize)

@@ -19,6 +19,9 @@
 //                                       // form a cluster; 1: they are not
 //     parts 8                           // of a launch that is there for tiles that do not fill the
 //                                       // machine: up to so many blocks share a tile's sums
+//     packed A B                        // of a launch that is there for rows that tensor maps
+//                                       // cannot load: those of A and B are copied to the
+//                                       // workspace first
 //     persistent no                     // yes: as many blocks as fit, each walks over tiles;
 //                                       // `stages N`: what it loads once a tile lies N-fold in
 //                                       // shared memory; `fold D grows|shrinks`: tiles take the
@@ -123,6 +126,10 @@ struct LaunchPlan {
   /// no such launch.
   std::int64_t parts = 0;
   std::string partsReason;
+  /// Tensors that the launch reads in the workspace, where launches before it copy their rows
+  /// (PackedRows.h).
+  std::vector<std::string> packed;
+  std::string packedReason;
   /// None: nobody decided, which means no.
   std::optional<bool> persistent, specialize;
   /// Whether products stay in flight until something needs them; none: where that is possible.

@@ -87,6 +87,14 @@ TLC_HOST tlc_status check_workspace(const char *function, const void *workspace,
   return TLC_OK;
 }
 
+//@ usable_bytes
+// Of a workspace that callers may leave out: none of one that is not there, or not at a multiple of
+// 256 bytes.
+TLC_HOST int64_t usable_bytes(const void *workspace, size_t bytes) {
+  return workspace == nullptr || reinterpret_cast<uintptr_t>(workspace) % 256 != 0 ? 0
+                                                                                   : int64_t(bytes);
+}
+
 //@ launch_plan
 // The grids of a function's launches, and where the parts of its workspace begin.
 template <int Launches, int Parts> struct launch_plan {

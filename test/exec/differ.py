@@ -1,7 +1,8 @@
 """Host programs made from a kernel's metadata: the same inputs for every target, outputs written to a file.
 
 What a CPU and an emulated GPU write must agree, so a kernel needs no host code of its own; a line
-`# sizes: n=1 m=1; n=64 m=64` in its source says with which sizes it is called.
+`# sizes: n=1 m=1; n=64 m=64` in its source says with which sizes it is called; `workspace=1` among them gives it
+the workspace that it can do without, too.
 """
 import json
 import math
@@ -51,7 +52,13 @@ def host_of(header, metadata, sizes):
                     counts.append((f"{symbol} {values} {p['name']}", count, p["dtype"]))
             if kernel["workspace"]["parts"]:
                 raise ValueError(f"{symbol} needs a workspace")
-            out.append(f"    SAMPLE_CALL({symbol}, {', '.join([*arguments, 'nullptr', '0', 'nullptr'])});")
+            room = ["nullptr", "0"]
+            if values.get("workspace"):
+                extents = [str(values[p["name"]]) for p in kernel["params"] if p["kind"] == "size"]
+                out.append(f"    const std::size_t bytes = {symbol}_workspace_bytes({', '.join([*extents, '0'])});")
+                out.append("    sample::Buffer<unsigned char> workspace(std::vector<unsigned char>(bytes, 0xff));")
+                room = ["bytes ? workspace.data() : nullptr", "bytes"]
+            out.append(f"    SAMPLE_CALL({symbol}, {', '.join([*arguments, *room, 'nullptr'])});")
             out.append("    sample::synchronize();")
             out += [f"    keep({name}.download());" for name in outputs]
             out.append("  }")

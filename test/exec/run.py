@@ -140,6 +140,7 @@ PROGRAMS = [
     Difference("adds", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("backward", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("majors", target="sm90"),
+    Difference("packed_rows", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("few_tiles", target="sm90", settings={"EMU_SMS": "20"}),
     Difference("wide_tiles", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("pairs", target="sm90", settings={"EMU_SMS": "5"}),

@@ -62,8 +62,6 @@ namespace {
 
 /// Bytes that tiles which run at a time may read of an L2 cache of 50 MB.
 constexpr std::int64_t cacheShare = 36 << 20;
-/// Bytes of a line of the L2 cache; rows that begin within one cost two where one would do.
-constexpr std::int64_t cacheLine = 128;
 
 class Persister {
 public:
@@ -124,7 +122,8 @@ private:
     Expr planes, group;
   };
 
-  /// An extent as it is where the launch is the one that is started, whatever the device.
+  /// An extent as it is where the launch is the one that is started: not none because of what the
+  /// launcher found out.
   Expr wherever(Expr extent) const {
     for (auto started = startedIf(extent); started && isComputed(started->condition);
          started = startedIf(extent))

@@ -19,6 +19,7 @@
 #include "passes/plan/PlanSpread.h"
 #include "passes/plan/PlanStores.h"
 #include "passes/plan/TensorStores.h"
+#include "passes/prepare/PackedRows.h"
 #include "target/Atoms.h"
 
 namespace tlc::passes {
@@ -50,6 +51,10 @@ public:
       plan.cluster = {launch.cluster[0], launch.cluster[1]};
       plan.clusterReason = "as written";
     }
+    for (const Buffer *tensor : packedTensors(launch))
+      plan.packed.push_back(tensor->name);
+    plan.packedReason = "rows between multiples of 16 bytes are copied to the caller's workspace "
+                        "first, where tiles load them often";
     for (const PlannedLoop &loop : plannedLoops(launch, nullptr))
       plan.loops.push_back(planned(*loop.loop));
     walk(launch.body, [&](Stmt &stmt) {
@@ -71,6 +76,9 @@ public:
     if (given && given->tiles != plan.tiles)
       pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
           .note("`tiles` is of the launch that is there for many tiles, as far as 128 x 256 sums");
+    if (given && !given->packed.empty() && given->packed != plan.packed)
+      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
+          .note("it does not read copies of the rows of just these tensors");
     // What stores need of shared memory, rings cannot have.
     if (given)
       followStores(*given, plan);

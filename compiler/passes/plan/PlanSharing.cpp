@@ -106,10 +106,29 @@ private:
   std::unordered_set<const Stmt *> byMaps;
 };
 
+/// Whether some row that tiles are loaded from may begin within a line of the cache.
+bool mayStraddle(const Function &function, Launch &launch) {
+  bool may = false;
+  analysis::Ranges ranges(function);
+  ranges.enter(launch);
+  analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
+    if (!analysis::isSharedLoad(stmt))
+      return true;
+    const Buffer &tensor = *cast<CopyStmt>(stmt).source.buffer;
+    may |= tensor.rank() < 2 ||
+           !ranges.divisible(analysis::strideOf(tensor, tensor.rank() - 2) * tensor.dtype.bits(),
+                             cacheLine * 8);
+    return !may;
+  });
+  return may;
+}
+
 } // namespace
 
 std::optional<std::size_t> planSharing(Function &function, Launch &launch, PassContext &pass,
                                        const LaunchPlan &plan) {
+  if (!mayStraddle(function, launch))
+    return std::nullopt;
   Sharing sharing(function, launch, pass, plan);
   std::optional<std::size_t> best;
   std::int64_t most = 0;

@@ -9,6 +9,9 @@
 
 namespace tlc::passes {
 
+/// Bytes of a line of the L2 cache; rows that begin within one cost two where one would do.
+constexpr std::int64_t cacheLine = 128;
+
 /// The grid dimension along which neighbours share the most bytes of what they load, of a launch
 /// that is planned to be persistent and specialised; nothing if none, or if a block beyond the grid
 /// (a pair's second one, where the number is odd) could do harm: it only may load and store by

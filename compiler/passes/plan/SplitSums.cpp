@@ -41,6 +41,7 @@
 #include "passes/plan/ColumnPieces.h"
 #include "passes/plan/Footprint.h"
 #include "passes/plan/GemmLayouts.h"
+#include "passes/prepare/PackedRows.h"
 #include "passes/roles/Channels.h"
 
 #include <algorithm>
@@ -358,8 +359,8 @@ void splitSums(Function &function, PassContext &context) {
   for (auto &launch : function.launches) {
     const LaunchPlan *plan = context.schedule.find(launch->name + "_parts");
     const std::int64_t given = plan ? plan->parts : 0;
-    if (context.schedule.given && !given)
-      continue;
+    if ((context.schedule.given && !given) || !packedTensors(*launch).empty())
+      continue; // rows are copied where there are many tiles
     if (SumSplitter splitter(function, *launch, context.target); splitter.possible())
       more.push_back(splitter.split(given));
   }

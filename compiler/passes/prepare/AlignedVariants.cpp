@@ -12,6 +12,9 @@
 // result): main_unaligned_stores. And where elements are smaller than the least piece that an
 // asynchronous copy moves, one for rows that start at multiples of 8 bytes: main_half_aligned.
 //
+// And where a caller's workspace has room for copies of the rows, there are main_packed and, for
+// odd widths of a result, main_packed_unaligned_stores, which read those (PackedRows.h).
+//
 // Tensors of a T.tma_copy, which the hardware cannot do elsewhere, get no other kernel: the
 // launcher refuses rows that lie elsewhere.
 //
@@ -25,6 +28,7 @@
 #include "passes/LaunchConstants.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
+#include "passes/prepare/PackedRows.h"
 
 #include <algorithm>
 #include <map>
@@ -73,38 +77,29 @@ public:
     Expr rest;  ///< for everything, as far as it does not follow from that
     Expr
         halfLoads; ///< for copies to shared memory of 8 bytes, where elements are too small for one
+    Expr others;   ///< for everything but the tensors that copies to shared memory read
+    std::vector<Buffer *> loaded; ///< tensors that do not fit those copies for all that is known
+    bool never = false;           ///< one of them never does
   };
   Facts facts(Launch &launch) {
     Facts facts;
-    auto wantLoads = [&] {
-      divisors.clear();
-      walk(launch.body, [&](Stmt &stmt) {
-        auto *copy = dynCast<CopyStmt>(&stmt);
-        if (copy && copy->target.buffer->storage()->scope == Scope::Shared)
-          want(*copy->source.buffer);
-        return true;
-      });
-      return divisors;
-    };
     bytes = 8;
     smallElements = false;
-    if (auto halves = wantLoads(); smallElements)
+    if (auto halves = wantLoads(launch, facts); smallElements)
       facts.halfLoads = all(halves);
     bytes = 16;
-    auto loads = wantLoads();
+    facts.loaded.clear();
+    auto loads = wantLoads(launch, facts);
     facts.loads = all(loads);
-    walk(launch.body, [&](Stmt &stmt) {
-      const auto *loop = dynCast<ForStmt>(&stmt);
-      if (isa<CopyStmt>(stmt) || isa<MapStmt>(stmt) || isa<AtomicTileStmt>(stmt) ||
-          (loop && loop->kind == ForKind::Vector))
-        forEachUseInside(stmt);
-      return true;
-    });
+    wantAccesses(launch, {});
     std::erase_if(divisors, [&](const auto &wanted) {
       auto known = loads.find(wanted.first);
       return known != loads.end() && known->second.divisor >= wanted.second.divisor;
     });
     facts.rest = all(divisors);
+    divisors.clear();
+    wantAccesses(launch, facts.loaded);
+    facts.others = all(divisors);
     return facts;
   }
 
@@ -116,50 +111,92 @@ private:
     SourceRange range; ///< of the copy that wants it
   };
 
-  static Expr all(const std::map<std::uint32_t, Wanted> &divisors) {
+  using Divisors = std::map<std::uint32_t, Wanted>; ///< by the pitch's id: a stable order
+
+  static Expr all(const Divisors &divisors) {
     Expr all;
     for (auto &[id, wanted] : divisors)
       all = logicalAnd(all, equals(floorMod(wanted.pitch, wanted.divisor), 0));
     return all;
   }
 
-  void forEachUseInside(Stmt &stmt) {
-    forEachUse(stmt, [&](const BufferUse &use) { want(*use.buffer); });
-    forEachBlock(stmt, [&](Block &inner) {
-      for (StmtPtr &s : inner)
-        forEachUseInside(*s);
+  /// What copies to shared memory want of the tensors that they read.
+  Divisors wantLoads(Launch &launch, Facts &facts) {
+    divisors.clear();
+    walk(launch.body, [&](Stmt &stmt) {
+      auto *copy = dynCast<CopyStmt>(&stmt);
+      if (!copy || copy->target.buffer->storage()->scope != Scope::Shared)
+        return true;
+      Buffer *tensor = copy->source.buffer;
+      const Fit fit = want(*tensor);
+      facts.never |= fit == Fit::Never;
+      if (fit != Fit::Always &&
+          std::find(facts.loaded.begin(), facts.loaded.end(), tensor) == facts.loaded.end())
+        facts.loaded.push_back(tensor);
+      return true;
+    });
+    return divisors;
+  }
+
+  /// What all that could be accessed by vectors wants, but for some tensors.
+  void wantAccesses(Launch &launch, const std::vector<Buffer *> &but) {
+    walk(launch.body, [&](Stmt &stmt) {
+      const auto *loop = dynCast<ForStmt>(&stmt);
+      if (isa<CopyStmt>(stmt) || isa<MapStmt>(stmt) || isa<AtomicTileStmt>(stmt) ||
+          (loop && loop->kind == ForKind::Vector))
+        forEachUseInside(stmt, but);
+      return true;
     });
   }
 
-  void want(const Buffer &buffer) {
+  void forEachUseInside(Stmt &stmt, const std::vector<Buffer *> &but = {}) {
+    forEachUse(stmt, [&](const BufferUse &use) {
+      if (std::find(but.begin(), but.end(), use.buffer) == but.end())
+        want(*use.buffer);
+    });
+    forEachBlock(stmt, [&](Block &inner) {
+      for (StmtPtr &s : inner)
+        forEachUseInside(*s, but);
+    });
+  }
+
+  /// Whether rows begin where accesses want it.
+  enum class Fit { Always, Unknown, Never };
+
+  Fit want(const Buffer &buffer) {
     if (buffer.scope != Scope::Global || buffer.rank() < 2 || buffer.base)
-      return;
+      return Fit::Always;
     std::int64_t divisor = wantedDivisor(buffer.dtype, bytes);
     if (divisor == 1)
-      return;
+      return Fit::Always;
     smallElements |= buffer.dtype.bits() * buffer.dtype.lanes < leastAsyncBits;
     if (buffer.strides.empty()) // all outer strides are multiples of the last extent
       return want(buffer.shape.back(), divisor, buffer);
+    Fit fit = Fit::Always;
     for (std::size_t d = 0; d + 1 < buffer.strides.size(); ++d)
-      want(buffer.strides[d], divisor, buffer);
+      fit = std::max(fit, want(buffer.strides[d], divisor, buffer));
+    return fit;
   }
 
-  void want(Expr pitch, std::int64_t divisor, const Buffer &buffer) {
-    if (pitch.isConstant() || ranges.divisible(pitch, divisor))
-      return;
+  Fit want(Expr pitch, std::int64_t divisor, const Buffer &buffer) {
+    if (auto constant = pitch.constant())
+      return *constant % divisor ? Fit::Never : Fit::Always;
+    if (ranges.divisible(pitch, divisor))
+      return Fit::Always;
     Wanted &wanted = divisors[pitch->id];
     wanted.pitch = pitch;
     wanted.range = where;
     wanted.divisor = std::max(wanted.divisor, divisor);
     wanted.text = "rows of `" + buffer.name + "` at multiples of " +
                   std::to_string(wanted.divisor) + " elements";
+    return Fit::Unknown;
   }
 
   analysis::Ranges ranges;
-  std::int64_t bytes = 16;                  ///< wanted of each row's start
-  bool smallElements = false;               ///< of what is wanted, some
-  SourceRange where;                        ///< of the copy being looked at
-  std::map<std::uint32_t, Wanted> divisors; ///< by the pitch's id: a stable order
+  std::int64_t bytes = 16;    ///< wanted of each row's start
+  bool smallElements = false; ///< of what is wanted, some
+  SourceRange where;          ///< of the copy being looked at
+  Divisors divisors;
 };
 
 /// The launch is there for calls of which `condition` holds, and makes use of `known`, which
@@ -193,45 +230,100 @@ bool pipelinesProducts(const Launch &launch) {
   return found;
 }
 
+/// The launches that one of the program becomes.
+class Variants {
+public:
+  Variants(Function &function, Launch &launch, PassContext &context, Alignment::Facts facts)
+      : function(function), launch(launch), context(context), facts(std::move(facts)) {}
+
+  /// Changes the launch and gives those that come after it.
+  std::vector<std::unique_ptr<Launch>> make() {
+    const auto &[loads, rest, halfLoads, others, loaded, never] = facts;
+    const Target &target = context.target;
+    const bool apart =
+        loads && rest && target.has(Feature::Tma) && multiplies(std::as_const(launch.body));
+    const bool rings = target.has(Feature::Wgmma) && pipelinesProducts(launch);
+    const bool halves = loads && halfLoads && rings;
+    Expr aligned = loads && rest ? logicalAnd(loads, rest) : loads ? loads : rest;
+    if (apart)
+      add("_unaligned_stores", logicalAnd(loads, logicalNot(rest)), loads);
+    Expr unpacked;
+    if (rings && (loads || never) && mayPack())
+      unpacked = pack(halves ? halfLoads : Expr());
+    if (halves)
+      add("_half_aligned", logicalAnd(logicalAnd(logicalNot(loads), halfLoads), unpacked),
+          halfLoads);
+    if (aligned)
+      add("_unaligned",
+          logicalAnd(logicalNot(halves  ? halfLoads
+                                : apart ? loads
+                                        : aligned),
+                     unpacked),
+          {});
+    if (Expr condition = never ? logicalAnd(aligned, unpacked) : aligned)
+      specialize(launch, condition, aligned);
+    return std::move(made);
+  }
+
+private:
+  Launch &add(const char *suffix, Expr condition, Expr known) {
+    Substitution renamed;
+    std::unique_ptr<Launch> &copy = made.emplace_back(freshCopy(function, launch, renamed));
+    copy->name += suffix;
+    specialize(*copy, condition, known);
+    return *copy;
+  }
+
+  bool mayPack() const {
+    const FunctionOptions &options = function.options;
+    return !options.hintsAreBinding && !options.disableTma && !options.disableWarpSpecialize &&
+           (!context.schedule.given || context.schedule.find(launch.name + "_packed"));
+  }
+
+  /// Adds the launches that copy rows and those that read the copies; gives the condition under
+  /// which there are none, null: always.
+  Expr pack(Expr half) {
+    PackedRows packed =
+        packRows(function, launch, facts.loaded, facts.never ? Expr() : facts.loads, half);
+    if (!packed.condition)
+      return {};
+    for (std::unique_ptr<Launch> &copying : packed.copies)
+      made.push_back(std::move(copying));
+    auto read = [&](const char *suffix, Expr condition, Expr known) {
+      Launch &reading = add(suffix, condition, known);
+      for (auto &[tensor, rows] : packed.tensors)
+        replaceBuffer(reading.body, tensor, rows);
+    };
+    read("_packed", logicalAnd(packed.condition, facts.others), facts.others);
+    if (facts.others)
+      read("_packed_unaligned_stores", logicalAnd(packed.condition, logicalNot(facts.others)), {});
+    return logicalNot(packed.condition);
+  }
+
+  Function &function;
+  Launch &launch;
+  PassContext &context;
+  Alignment::Facts facts;
+  std::vector<std::unique_ptr<Launch>> made;
+};
+
 } // namespace
 
 void alignedVariants(Function &function, PassContext &context) {
   if (!context.target.isGpu())
     return;
   Alignment alignment(function);
-  std::vector<std::unique_ptr<Launch>> launches;
   if (context.target.has(Feature::Tma))
     for (auto &launch : function.launches)
       for (Constraint &constraint : alignment.constraints(*launch)) {
         alignment.assume(constraint);
         function.constraints.push_back(std::move(constraint));
       }
+  std::vector<std::unique_ptr<Launch>> launches;
   for (auto &launch : function.launches) {
-    auto [loads, rest, halfLoads] = alignment.facts(*launch);
-    bool apart = loads && rest && context.target.has(Feature::Tma) &&
-                 multiplies(std::as_const(launch->body));
-    bool halves =
-        loads && halfLoads && context.target.has(Feature::Wgmma) && pipelinesProducts(*launch);
-    Expr aligned = loads && rest ? logicalAnd(loads, rest) : loads ? loads : rest;
-    std::unique_ptr<Launch> storing, half, other;
-    auto variant = [&](const char *suffix, Expr condition, Expr known) {
-      Substitution renamed;
-      std::unique_ptr<Launch> made = freshCopy(function, *launch, renamed);
-      made->name += suffix;
-      specialize(*made, condition, known);
-      return made;
-    };
-    if (apart)
-      storing = variant("_unaligned_stores", logicalAnd(loads, logicalNot(rest)), loads);
-    if (halves)
-      half = variant("_half_aligned", logicalAnd(logicalNot(loads), halfLoads), halfLoads);
-    if (aligned) {
-      other = variant("_unaligned", logicalNot(halves ? halfLoads : apart ? loads : aligned), {});
-      specialize(*launch, aligned, aligned);
-    }
-    for (auto *made : {&launch, &storing, &half, &other})
-      if (*made)
-        launches.push_back(std::move(*made));
+    auto others = Variants(function, *launch, context, alignment.facts(*launch)).make();
+    launches.push_back(std::move(launch));
+    std::move(others.begin(), others.end(), std::back_inserter(launches));
   }
   function.launches = std::move(launches);
 }

@@ -1,5 +1,6 @@
 """What the parts of torch_bench.py share: kernels in libraries, times, distances, and rows of results."""
 import ctypes
+import functools
 import json
 import random
 
@@ -10,6 +11,14 @@ def entry(path, name):
     library = ctypes.CDLL(path)
     function, message = getattr(library, name), getattr(library, name + "_last_error")
     function.restype, message.restype = ctypes.c_int32, ctypes.c_char_p
+    wanted = getattr(library, name + "_workspace_bytes")
+    wanted.restype = ctypes.c_size_t
+
+    @functools.cache
+    def workspace(*sizes):
+        """As much as the kernel makes use of; None if it makes use of none."""
+        size = wanted(*(ctypes.c_int64(s) for s in sizes), ctypes.c_int(torch.cuda.current_device()))
+        return torch.empty(size, dtype=torch.uint8, device="cuda") if size else None
 
     def call(*arguments):
         converted = []
@@ -19,7 +28,9 @@ def entry(path, name):
             else:
                 converted.append(ctypes.c_float(a) if isinstance(a, float) else ctypes.c_int64(a))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        status = function(*converted, None, ctypes.c_size_t(0), stream)
+        room = workspace(*(a for a in arguments if isinstance(a, int)))
+        given = (None, 0) if room is None else (room.data_ptr(), room.numel())
+        status = function(*converted, ctypes.c_void_p(given[0]), ctypes.c_size_t(given[1]), stream)
         if status:
             raise RuntimeError(f"{name}: status {status}: {message().decode()}")
 
