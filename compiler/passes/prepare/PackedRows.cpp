@@ -22,9 +22,9 @@ constexpr std::int64_t partBytes = 256;
 constexpr std::int64_t blockRows = 4, blockColumns = 512, blockThreads = 256;
 /// Of a grid's second and third extent.
 constexpr std::int64_t mostBlocks = 65535;
-/// How often tiles have to load an element for a copy to pay, where threads load single elements and
-/// where they load halves of vectors: a copy takes 1.2 ps an element, a load 0.6 or 0.2 ps less than
-/// before (tools/bench/gpu/LOG.md).
+/// How often tiles have to load an element for a copy to pay, where threads load single elements
+/// and where they load halves of vectors: a copy takes 1.2 ps an element, a load 0.6 or 0.2 ps less
+/// than before (tools/bench/gpu/LOG.md).
 constexpr std::int64_t leastLoads = 3, leastLoadsHalf = 8;
 
 const DType wide(Scalar::Int64);
@@ -71,8 +71,8 @@ public:
     Expr bytes = context.integer(wide, 0);
     for (auto &[tensor, rows] : packed.tensors) {
       rows = &rowsFor(*tensor, wanted);
-      bytes = bytes + ceilDiv(product(context, rows->shape) * (tensor->dtype.bits() / 8), partBytes) *
-                          partBytes;
+      bytes = ceilDiv(bytes, partBytes) * partBytes +
+              product(context, rows->shape) * (tensor->dtype.bits() / 8);
     }
     packed.condition = launchConstant(
         function, "packed", logicalAnd(wanted, lessEqual(bytes, workspaceBytes(function))));
@@ -100,8 +100,8 @@ private:
     return only;
   }
 
-  /// How many elements of the tensors all blocks load, counted as in the middle of the grid; null if
-  /// the launcher cannot know.
+  /// How many elements of the tensors all blocks load, counted as in the middle of the grid; null
+  /// if the launcher cannot know.
   Expr loadedElements(const std::vector<std::pair<Buffer *, Buffer *>> &tensors) const {
     Substitution middle;
     for (std::size_t d = 0; d < launch.grid.size(); ++d)

@@ -1,12 +1,15 @@
 // Rows that tensor maps cannot load, copied to where they can.
 //
-//   launch main_unaligned grid(g0, g1) {             workspace %A_rows: f16[%M, (%K + 63) // 64 * 64]
+//   launch main_unaligned grid(g0, g1) {             workspace %A_rows: f16[%M, (%K + 63) // 64 *
+//   64]
 //     …                                              constant computed %packed = …
-//     copy %A[%by * 128 : +128, %k * 64 : +64] …     launch main_pack_A { copy %A[…] -> %A_rows[…] }
-//     gemm …                                   =>    launch main_packed grid(%packed ? g0 : 0, g1) {
+//     copy %A[%by * 128 : +128, %k * 64 : +64] …     launch main_pack_A { copy %A[…] -> %A_rows[…]
+//     } gemm …                                   =>    launch main_packed grid(%packed ? g0 : 0,
+//     g1) {
 //   }                                                  copy %A_rows[%by * 128 : +128, …] …
 //                                                    }
-//                                                    launch main_unaligned grid(%packed ? 0 : g0, g1)
+//                                                    launch main_unaligned grid(%packed ? 0 : g0,
+//                                                    g1)
 //
 // Tensor maps want rows and columns at multiples of 16 bytes (a column between them is an illegal
 // instruction), so rows of, say, 4097 halves come by instructions of 2 bytes, and a product of
@@ -35,8 +38,8 @@ struct PackedRows {
 };
 
 /// Plans the copies for a launch of which some tensors' rows may begin anywhere, unless `aligned`
-/// holds (null: never); where `half` (null: nowhere) does, threads load them at half of the speed. Without
-/// condition where no tensor can be copied so; then the function is left as it is.
+/// holds (null: never); where `half` (null: nowhere) does, threads load them at half of the speed.
+/// Without condition where no tensor can be copied so; then the function is left as it is.
 PackedRows packRows(ir::Function &function, const ir::Launch &launch,
                     const std::vector<ir::Buffer *> &unaligned, ir::Expr aligned, ir::Expr half);
 

@@ -41,7 +41,7 @@ GEMM_ROWS = [
     ("11", 8192, 8192, 512), ("12", 2048, 2048, 8192),
 ]
 # Row 23: rows of A and B that start at multiples of 8 or only 2 bytes, or of C alone; and sizes that no tile divides. float16 only.
-ODD_ROWS = [("23", 4095, 4097, 4100), ("23-5000", 5000, 5000, 5000), ("23-C", 4095, 4095, 4096), ("23-K", 4096, 4096, 4097)]
+ODD_ROWS = [("23", 4095, 4097, 4100), ("23-5000", 5000, 5000, 5000), ("23-C", 4095, 4095, 4096), ("23-K", 4096, 4096, 4097), ("23-K2", 4096, 4096, 4098)]
 ROW_13_LAYOUTS = ("NN", "TN", "TT")
 # dim: (threads, block_M, block_N, stages)
 ATTENTION_TILES = {
