@@ -11,13 +11,14 @@ def entry(path, name):
     library = ctypes.CDLL(path)
     function, message = getattr(library, name), getattr(library, name + "_last_error")
     function.restype, message.restype = ctypes.c_int32, ctypes.c_char_p
-    wanted = getattr(library, name + "_workspace_bytes")
-    wanted.restype = ctypes.c_size_t
+    wanted = getattr(library, name + "_workspace_bytes", None)  # peers have no such function
+    if wanted:
+        wanted.restype = ctypes.c_size_t
 
     @functools.cache
     def workspace(*sizes):
         """As much as the kernel makes use of; None if it makes use of none."""
-        size = wanted(*(ctypes.c_int64(s) for s in sizes), ctypes.c_int(torch.cuda.current_device()))
+        size = wanted and wanted(*(ctypes.c_int64(s) for s in sizes), ctypes.c_int(torch.cuda.current_device()))
         return torch.empty(size, dtype=torch.uint8, device="cuda") if size else None
 
     def call(*arguments):
