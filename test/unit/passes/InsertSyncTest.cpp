@@ -342,6 +342,27 @@ TEST_CASE("what is known of some threads says nothing of what others have done")
                    "    }\n") == 0);
 }
 
+TEST_CASE("what is known of the threads of one round says nothing of other rounds") {
+  // Another thread stores to the same element in each round.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    for %r in 0 .. 2 {\n"
+                   "      if %tid // 32 == %r {\n"
+                   "        store %s![%tid % 32] = %a\n"
+                   "      }\n"
+                   "    }\n"
+                   "    load %b = %s![%tid % 32]\n"
+                   "    store %C![%tid] = %b\n") == 2);
+  // The same one, whichever round it is.
+  CHECK(barriersOf("    load %a = %A![%tid]\n"
+                   "    for %r in 0 .. 2 {\n"
+                   "      if %tid // 32 == %r {\n"
+                   "        store %s![%tid] = %a\n"
+                   "      }\n"
+                   "    }\n"
+                   "    load %b = %s![%tid]\n"
+                   "    store %C![%tid] = %b\n") == 0);
+}
+
 TEST_CASE("what cannot be ordered in divergent control is an error") {
   TextKernel kernel(thread("    load %a = %A![%tid]\n"
                            "    if %tid < 48 {\n"
