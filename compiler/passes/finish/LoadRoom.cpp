@@ -1,8 +1,7 @@
 // load-room: threads that never wait for others get registers for loads that are on their way.
 //
-//   launch @main grid(%n) threads(128)         =>    launch @main grid(%n) threads(128)
-//   min_blocks(4)
-//     for %k in 0 .. 16 {
+//   launch @main grid(%n) threads(128) {     =>    launch @main … threads(128) min_blocks(4) {
+//     for %k in 0 .. 16 {                              as before
 //       move %A![… + %k * 32] -> %A_v![0] count(8)
 //
 // A loop's loads can all be asked for before the first of them is used, as far as there are

@@ -1,12 +1,14 @@
 // late-waits: products of a warpgroup are waited for where something needs them to be done.
 //
-//   mbar wait %q_full    ; gemm %K, %q -> %S               mbar wait %q_full ; gemm %K, %q -> %S
-//   async map { … %S … }                                         mbar wait %o_full ; gemm %V, %o ->
-//   %D async mbar wait %o_full    ; gemm %V, %o -> %D        =>     async wgmma wait(1) ; map { …
-//   %S … } copy %S -> %P        ; gemm %P, %o -> %dV              copy %S -> %P ; gemm %P, %o ->
-//   %dV async mbar arrive %o_empty                                   async wgmma wait(1) ; map { …
-//   %D … } map { … %D … }                                         async wgmma wait(0) ; mbar arrive
-//   %o_empty
+//   mbar wait %q_full ; gemm %K, %q -> %S            mbar wait %q_full ; gemm %K, %q -> %S
+//   async wgmma wait(0)                              mbar wait %o_full ; gemm %V, %o -> %D
+//   map { … %S … }                                   async wgmma wait(1)
+//   mbar wait %o_full ; gemm %V, %o -> %D            map { … %S … }
+//   async wgmma wait(0)                        =>    copy %S -> %P ; gemm %P, %o -> %dV
+//   copy %S -> %P ; gemm %P, %o -> %dV               async wgmma wait(1)
+//   async wgmma wait(0)                              map { … %D … }
+//   mbar arrive %o_empty                             async wgmma wait(0)
+//   map { … %D … }                                   mbar arrive %o_empty
 //
 // In program order each product is waited for at once, and the tensor cores idle while the threads
 // work on what it gave. Here a product stays in flight until a statement touches its sums, or

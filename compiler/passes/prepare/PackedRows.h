@@ -1,15 +1,16 @@
 // Rows that tensor maps cannot load, copied to where they can.
 //
-//   launch main_unaligned grid(g0, g1) {             workspace %A_rows: f16[%M, (%K + 63) // 64 *
-//   64]
-//     …                                              constant computed %packed = …
-//     copy %A[%by * 128 : +128, %k * 64 : +64] …     launch main_pack_A { copy %A[…] -> %A_rows[…]
-//     } gemm …                                   =>    launch main_packed grid(%packed ? g0 : 0,
-//     g1) {
-//   }                                                  copy %A_rows[%by * 128 : +128, …] …
-//                                                    }
-//                                                    launch main_unaligned grid(%packed ? 0 : g0,
-//                                                    g1)
+//   launch main_unaligned grid(g0, g1) {
+//     … copy %A[%by * 128 : +128, %k * 64 : +64] -> %A_s … gemm …
+//   }
+//     =>
+//   workspace %A_rows: f16[%M, (%K + 63) // 64 * 64]
+//   constant computed %packed = rows anywhere, loaded often, and the caller gave enough workspace
+//   launch main_pack_A grid(%packed ? … : 0) { copy %A[…] -> %A_rows[…] }
+//   launch main_packed grid(%packed ? g0 : 0, g1) {
+//     … copy %A_rows[%by * 128 : +128, %k * 64 : +64] -> %A_s … gemm …
+//   }
+//   launch main_unaligned grid(%packed ? 0 : g0, g1) { as it was }
 //
 // Tensor maps want rows and columns at multiples of 16 bytes (a column between them is an illegal
 // instruction), so rows of, say, 4097 halves come by instructions of 2 bytes, and a product of

@@ -40,6 +40,7 @@
 #include "passes/plan/Footprint.h"
 #include "passes/plan/GemmLayouts.h"
 #include "passes/prepare/BlockAxis.h"
+#include "passes/prepare/PackedRows.h"
 
 #include <algorithm>
 #include <numeric>
@@ -74,7 +75,7 @@ public:
   bool possible(const LaunchPlan *given) {
     if (launch.cluster != std::array<std::int64_t, 3>{1, 1, 1} || launch.cooperative ||
         launch.threads[1] != 1 || launch.threads[2] != 1 || !findProduct() || isFew() ||
-        !movesByMaps())
+        !movesByMaps() || !packedTensors(launch).empty())
       return false;
     for (std::size_t dim = 0; dim < launch.blockVars.size(); ++dim)
       if (BlockAxis axis = findBlockAxis(launch, dim); axis)
@@ -143,7 +144,7 @@ private:
   }
 
   /// Whether tensor maps may do all that a round loads, and rows of results begin where vectors do.
-  /// (For others, which are rare, there is no second launch.)
+  /// (For others, and for rows that are copied first, which are rare, there is no second launch.)
   bool movesByMaps() {
     analysis::Ranges ranges(function);
     ranges.enter(launch);
