@@ -66,8 +66,8 @@ struct Launch {
   std::array<std::int64_t, 3> threads = {128, 1, 1}; ///< what the program sees
   /// How many of the program's blocks one does, along each grid dimension (widen-tiles).
   std::array<std::int64_t, 3> tiles = {1, 1, 1};
-  std::int64_t extraThreads = 0;                     ///< producer warps added by the compiler
-  std::vector<Expr> blockVars;                       ///< one per grid dim
+  std::int64_t extraThreads = 0;  ///< producer warps added by the compiler
+  std::vector<Expr> blockVars;    ///< one per grid dim
   std::array<Expr, 3> threadVars; ///< int32 variables; null if the program never asks
   Expr tid;                       ///< linear thread index in the block, int32; always set
   std::array<std::int64_t, 3> cluster = {1, 1, 1};
