@@ -5,6 +5,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace tlc::analysis {
@@ -452,18 +453,23 @@ bool ThreadAddresses::fewCombinations(std::span<const Rounds> loops) const {
   return true;
 }
 
-const ThreadAddresses::Runs *ThreadAddresses::runsOf(const Address &address, const Ranges &ranges) {
-  auto [entry, isNew] =
-      allRuns.try_emplace({address.index.get(), address.count, ranges.valuesKnown()}, std::nullopt);
+const ThreadAddresses::Runs *ThreadAddresses::runsOf(const Address &address, std::int64_t most,
+                                                     const Ranges &ranges) {
+  std::vector<Rounds> loops;
+  std::int64_t longest = 0;
+  for (Expr var : variablesOf(address.index))
+    if (auto found = everyRound.find(var.get()); found != everyRound.end()) {
+      const Interval values = found->second.values;
+      loops.push_back(found->second);
+      longest = std::max(longest, values.hi - values.lo + 1);
+      loops.back().values.hi = std::min(values.hi, values.lo + most - 1);
+    }
+  auto [entry, isNew] = allRuns.try_emplace(
+      {address.index.get(), address.count, std::min(most, longest), ranges.valuesKnown()},
+      std::nullopt);
   std::optional<Runs> &result = entry->second;
   if (!isNew)
     return result ? &*result : nullptr;
-  std::vector<Expr> vars;
-  collectVars(address.index, vars);
-  std::vector<Rounds> loops;
-  for (Expr var : vars)
-    if (auto found = everyRound.find(var.get()); found != everyRound.end())
-      loops.push_back(found->second);
   Runs all;
   std::optional<Poly> rest;
   if (!fewCombinations(loops) ||
@@ -475,26 +481,33 @@ const ThreadAddresses::Runs *ThreadAddresses::runsOf(const Address &address, con
   return &*result;
 }
 
-bool ThreadAddresses::onlyOwnOfAll(const Address &a, const Address &b, const Ranges &ranges) {
-  if (a.buffer != b.buffer || a.warp || b.warp || !a.index || !b.index || !a.version ||
-      !b.version || !ranges.equal(a.version, b.version))
-    return false;
-  const Runs *first = runsOf(a, ranges), *second = runsOf(b, ranges);
-  if (!first || !second || !(first->rest == second->rest))
-    return false;
-  auto [known, isNew] = inOwnThread.try_emplace({first, second}, true);
+/// Whether runs of the two that overlap have one owner.
+bool ThreadAddresses::ownedAlike(const Runs &first, const Runs &second) {
+  auto [known, isNew] = inOwnThread.try_emplace({&first, &second}, true);
   if (!isNew)
     return known->second;
   // Both are sorted, and runs of one access are of one length.
-  auto from = second->runs.begin();
-  for (const Run &run : first->runs) {
-    while (from != second->runs.end() && from->end <= run.begin)
+  auto from = second.runs.begin();
+  for (const Run &run : first.runs) {
+    while (from != second.runs.end() && from->end <= run.begin)
       ++from;
-    for (auto other = from; other != second->runs.end() && other->begin < run.end; ++other)
+    for (auto other = from; other != second.runs.end() && other->begin < run.end; ++other)
       if (other->owner != run.owner)
         return known->second = false;
   }
   return true;
+}
+
+bool ThreadAddresses::onlyOwnOfAll(const Address &a, const Address &b, const Ranges &ranges) {
+  if (a.buffer != b.buffer || a.warp || b.warp || !a.index || !b.index || !a.version ||
+      !b.version || !ranges.equal(a.version, b.version))
+    return false;
+  // Where threads read what others have written, the first rounds show it nearly always.
+  constexpr std::int64_t firstRounds = 2, allRounds = 1 << 30;
+  return llvm::all_of(std::array{firstRounds, allRounds}, [&](std::int64_t most) {
+    const Runs *first = runsOf(a, most, ranges), *second = runsOf(b, most, ranges);
+    return first && second && first->rest == second->rest && ownedAlike(*first, *second);
+  });
 }
 
 bool ThreadAddresses::apartOver(const Address &address, std::span<const Rounds> loops,

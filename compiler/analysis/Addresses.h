@@ -94,7 +94,9 @@ private:
   WarpElements computeByWarps(const Address &address, Ranges &ranges) const;
   const WarpElements *kept(WarpElements elements);
   static bool keptApart(std::vector<Run> runs);
-  const Runs *runsOf(const Address &address, const Ranges &ranges);
+  /// Of all threads in at most so many rounds of each loop; null: not known.
+  const Runs *runsOf(const Address &address, std::int64_t most, const Ranges &ranges);
+  bool ownedAlike(const Runs &first, const Runs &second);
   bool fewCombinations(std::span<const Rounds> loops) const;
   bool computeApartOver(const Address &address, std::span<const Rounds> loops,
                         const Ranges &ranges);
@@ -122,8 +124,10 @@ private:
   /// By index, length of the run, variables of loops with their ends, and what is known of others.
   using InRounds = std::vector<std::tuple<const ir::ExprNode *, std::int64_t, std::int64_t>>;
   std::map<std::tuple<const ir::ExprNode *, std::int64_t, InRounds, States::Id>, bool> apartIn;
-  /// By index, length of the run and what is known of variables.
-  std::map<std::tuple<const ir::ExprNode *, std::int64_t, States::Id>, std::optional<Runs>> allRuns;
+  /// By index, length of the run, rounds of the longest loop and what is known of variables.
+  std::map<std::tuple<const ir::ExprNode *, std::int64_t, std::int64_t, States::Id>,
+           std::optional<Runs>>
+      allRuns;
   std::map<std::pair<const Runs *, const Runs *>, bool> inOwnThread;
 };
 
