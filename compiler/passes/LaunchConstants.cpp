@@ -1,5 +1,8 @@
 #include "passes/LaunchConstants.h"
 
+#include <iterator>
+#include <utility>
+
 namespace tlc::passes {
 
 using namespace ir;
@@ -38,6 +41,19 @@ Expr launchConstant(Function &function, std::string_view name, Expr value) {
   constant.value = value;
   function.launchConstants.push_back(constant);
   return constant.var;
+}
+
+void addLaunches(Function &function,
+                 const std::function<std::vector<std::unique_ptr<Launch>>(Launch &)> &make) {
+  std::vector<std::vector<std::unique_ptr<Launch>>> behind; // `make` may look at the function
+  for (auto &launch : function.launches)
+    behind.push_back(make(*launch));
+  std::vector<std::unique_ptr<Launch>> all;
+  for (std::size_t i = 0; i < behind.size(); ++i) {
+    all.push_back(std::move(function.launches[i]));
+    std::move(behind[i].begin(), behind[i].end(), std::back_inserter(all));
+  }
+  function.launches = std::move(all);
 }
 
 void startOnlyIf(Launch &launch, Expr condition) {

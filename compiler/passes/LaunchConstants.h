@@ -1,10 +1,13 @@
-// Numbers that the launcher finds out for the kernels, and which of them it starts.
+// Numbers that the launcher finds out for the kernels, and which of them it starts, in what order.
 #pragma once
 
 #include "ir/Function.h"
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace tlc::passes {
 
@@ -15,6 +18,11 @@ ir::Expr workspaceBytes(ir::Function &function);
 /// What the launcher computes once for all blocks; constants and variables are returned as they
 /// are.
 ir::Expr launchConstant(ir::Function &function, std::string_view name, ir::Expr value);
+
+/// Puts what `make` gives for each launch directly behind it: launches that follow in the program
+/// need the results of whichever of them a call starts.
+void addLaunches(ir::Function &function,
+                 const std::function<std::vector<std::unique_ptr<ir::Launch>>(ir::Launch &)> &make);
 
 /// The launch is started only in calls of which `condition` holds: its grid is empty in others.
 void startOnlyIf(ir::Launch &launch, ir::Expr condition);

@@ -355,17 +355,16 @@ void splitSums(Function &function, PassContext &context) {
       function.options.hintsAreBinding || function.options.disableWarpSpecialize ||
       function.options.disableTma)
     return;
-  std::vector<std::unique_ptr<Launch>> more;
-  for (auto &launch : function.launches) {
-    const LaunchPlan *plan = context.schedule.find(launch->name + "_parts");
+  addLaunches(function, [&](Launch &launch) {
+    std::vector<std::unique_ptr<Launch>> more;
+    const LaunchPlan *plan = context.schedule.find(launch.name + "_parts");
     const std::int64_t given = plan ? plan->parts : 0;
-    if ((context.schedule.given && !given) || !packedTensors(*launch).empty())
-      continue; // rows are copied where there are many tiles
-    if (SumSplitter splitter(function, *launch, context.target); splitter.possible())
+    if ((context.schedule.given && !given) || !packedTensors(launch).empty())
+      return more; // rows are copied where there are many tiles
+    if (SumSplitter splitter(function, launch, context.target); splitter.possible())
       more.push_back(splitter.split(given));
-  }
-  for (auto &launch : more)
-    function.launches.push_back(std::move(launch));
+    return more;
+  });
 }
 
 } // namespace tlc::passes

@@ -319,13 +319,9 @@ void alignedVariants(Function &function, PassContext &context) {
         alignment.assume(constraint);
         function.constraints.push_back(std::move(constraint));
       }
-  std::vector<std::unique_ptr<Launch>> launches;
-  for (auto &launch : function.launches) {
-    auto others = Variants(function, *launch, context, alignment.facts(*launch)).make();
-    launches.push_back(std::move(launch));
-    std::move(others.begin(), others.end(), std::back_inserter(launches));
-  }
-  function.launches = std::move(launches);
+  addLaunches(function, [&](Launch &launch) {
+    return Variants(function, launch, context, alignment.facts(launch)).make();
+  });
 }
 
 } // namespace tlc::passes

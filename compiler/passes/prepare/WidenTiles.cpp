@@ -37,6 +37,7 @@
 #include "passes/LaunchConstants.h"
 #include "passes/Pass.h"
 #include "passes/Rewrite.h"
+#include "passes/lower/MapBody.h"
 #include "passes/plan/Footprint.h"
 #include "passes/plan/GemmLayouts.h"
 #include "passes/prepare/BlockAxis.h"
@@ -264,6 +265,8 @@ private:
         if (axis.has(region.buffer, d))
           region.extents[d] = region.buffer->shape[d];
     };
+    Substitution lets;
+    inlineLets(made.body, lets);
     walk(made.body, [&](Stmt &stmt) {
       if (auto *map = dynCast<MapStmt>(&stmt))
         for (std::size_t i = 0; i < map->vars.size(); ++i)
@@ -274,7 +277,8 @@ private:
           return;
         stretch(*use.region);
         for (unsigned d = 0; d < use.region->buffer->rank(); ++d)
-          if (use.region->buffer->scope == Scope::Global && uses(use.region->offsets[d], block))
+          if (use.region->buffer->scope == Scope::Global &&
+              uses(substitute(use.region->offsets[d], lets), block))
             use.region->extents[d] = longer(use.region->extents[d]);
       });
       return true;
@@ -318,16 +322,15 @@ void widenTiles(Function &function, PassContext &context) {
   if (!context.target.has(Feature::Wgmma) || function.options.hintsAreBinding ||
       function.options.disableWarpSpecialize || function.options.disableTma)
     return;
-  std::vector<std::unique_ptr<Launch>> more;
-  for (auto &launch : function.launches) {
-    const LaunchPlan *given = context.schedule.find(launch->name + "_wide");
+  addLaunches(function, [&](Launch &launch) {
+    std::vector<std::unique_ptr<Launch>> more;
+    const LaunchPlan *given = context.schedule.find(launch.name + "_wide");
     if (context.schedule.given && !given)
-      continue;
-    if (TileWidener widener(function, *launch, context.target); widener.possible(given))
+      return more;
+    if (TileWidener widener(function, launch, context.target); widener.possible(given))
       more.push_back(widener.widen());
-  }
-  for (auto &launch : more)
-    function.launches.push_back(std::move(launch));
+    return more;
+  });
 }
 
 } // namespace tlc::passes
