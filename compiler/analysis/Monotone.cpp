@@ -98,4 +98,24 @@ std::optional<Direction> directionOf(Expr e, Expr var, const Ranges &ranges) {
   return Differ(var, ranges).visit(e);
 }
 
+Expr notNegativeWhere(Expr comparison) {
+  if (comparison.kind() != ExprKind::Binary)
+    return {};
+  Expr a = comparison->operands[0], b = comparison->operands[1];
+  if (!a.dtype().isInt() || a.dtype().lanes != 1)
+    return {};
+  switch (comparison->binaryOp()) {
+  case BinaryOp::Ge:
+    return a - b;
+  case BinaryOp::Gt:
+    return a - b - 1;
+  case BinaryOp::Le:
+    return b - a;
+  case BinaryOp::Lt:
+    return b - a - 1;
+  default:
+    return {};
+  }
+}
+
 } // namespace tlc::analysis

@@ -18,6 +18,7 @@
 //
 // Why here: behind take-turns, which would count two loops; everything that has to happen in a
 // certain order has its barriers. Before the last simplify, which removes what is decided.
+#include "analysis/Monotone.h"
 #include "ir/Builder.h"
 #include "ir/Walk.h"
 #include "passes/Pass.h"
@@ -41,27 +42,6 @@ void collectParts(Expr e, BinaryOp by, std::vector<Expr> &found) {
   collectParts(e->operands[1], by, found);
 }
 
-/// The sum that is not negative exactly where a comparison of integers holds; null: no such form.
-Expr notNegative(Expr e) {
-  if (e.kind() != ExprKind::Binary || !isComparison(e->binaryOp()))
-    return {};
-  Expr a = e->operands[0], b = e->operands[1];
-  if (a.dtype() != DType(Scalar::Int32))
-    return {};
-  switch (e->binaryOp()) {
-  case BinaryOp::Ge:
-    return a - b;
-  case BinaryOp::Gt:
-    return a - b - 1;
-  case BinaryOp::Le:
-    return b - a;
-  case BinaryOp::Lt:
-    return b - a - 1;
-  default:
-    return {};
-  }
-}
-
 /// The least value of `var` from which on `condition` holds, whatever it is below; null: unknown.
 Expr beginning(Expr condition, Expr var) {
   if (isJoined(condition, BinaryOp::LogicalOr) || isJoined(condition, BinaryOp::LogicalAnd)) {
@@ -70,8 +50,8 @@ Expr beginning(Expr condition, Expr var) {
       return {};
     return isJoined(condition, BinaryOp::LogicalOr) ? minimum(a, b) : maximum(a, b);
   }
-  Expr sum = notNegative(condition);
-  if (!sum)
+  Expr sum = analysis::notNegativeWhere(condition);
+  if (!sum || sum.dtype() != var.dtype())
     return {};
   Linear rest = linear(sum);
   std::int64_t step = 0;

@@ -19,6 +19,7 @@
 //
 // Why here: after bounds, which proves or guards what maps read; before select-atoms and plan, for
 // which a product that clears its result is cheaper than one that does not.
+#include "analysis/Monotone.h"
 #include "ir/Builder.h"
 #include "ir/Walk.h"
 #include "passes/Pass.h"
@@ -31,27 +32,6 @@ using namespace ir;
 
 namespace {
 
-/// A comparison as a difference that is not negative exactly where it holds; null: no such form.
-Expr difference(Expr e) {
-  if (e.kind() != ExprKind::Binary)
-    return {};
-  Expr a = e->operands[0], b = e->operands[1];
-  if (!a.dtype().isInt() || a.dtype().lanes != 1)
-    return {};
-  switch (e->binaryOp()) {
-  case BinaryOp::Ge:
-    return a - b;
-  case BinaryOp::Gt:
-    return a - b - 1;
-  case BinaryOp::Le:
-    return b - a;
-  case BinaryOp::Lt:
-    return b - a - 1;
-  default:
-    return {};
-  }
-}
-
 /// What makes `condition` true at every point of the map; null: not known. Null operands of a
 /// conjunction make it null.
 Expr everywhere(Expr condition, const MapStmt &map) {
@@ -59,7 +39,7 @@ Expr everywhere(Expr condition, const MapStmt &map) {
     Expr a = everywhere(condition->operands[0], map), b = everywhere(condition->operands[1], map);
     return a && b ? logicalAnd(a, b) : Expr();
   }
-  Expr rest = difference(condition);
+  Expr rest = analysis::notNegativeWhere(condition);
   if (!rest)
     return {};
   Linear sum = linear(rest);

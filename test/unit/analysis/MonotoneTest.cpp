@@ -118,3 +118,17 @@ TEST_CASE("a direction that is claimed holds for all values") {
     }
   }
 }
+
+TEST_CASE("sums that are not negative where a comparison holds") {
+  Fixture f;
+  CHECK(analysis::notNegativeWhere(lessEqual(f.x, f.y)) == f.y - f.x);
+  CHECK(analysis::notNegativeWhere(lessThan(f.x, f.y)) == f.y - f.x - 1);
+  auto compared = [&](BinaryOp op) { return f.context.binary(op, f.x, f.y); };
+  CHECK(analysis::notNegativeWhere(compared(BinaryOp::Ge)) == f.x - f.y);
+  CHECK(analysis::notNegativeWhere(compared(BinaryOp::Gt)) == f.x - f.y - 1);
+  CHECK_FALSE(analysis::notNegativeWhere(equals(f.x, f.y)));
+  CHECK_FALSE(analysis::notNegativeWhere(f.x + f.y));
+  Expr u = f.context.var("u", Scalar::UInt32), v = f.context.var("v", Scalar::Float32);
+  CHECK_FALSE(analysis::notNegativeWhere(lessThan(u, u + 1)));
+  CHECK_FALSE(analysis::notNegativeWhere(lessThan(v, v + v)));
+}
