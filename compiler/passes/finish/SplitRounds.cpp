@@ -105,7 +105,9 @@ private:
   /// What decides whether a round has the statements of a branch, if it holds from some round on in
   /// a loop of products; null: nothing.
   static Expr conditionOf(const ForStmt &loop) {
-    if (loop.kind != ForKind::Serial || loop.var.dtype() != DType(Scalar::Int32) ||
+    // (Where it counts otherwise, not every number from the beginning on is a round's.)
+    const bool byOne = !loop.step || loop.step.isConstant(1);
+    if (loop.kind != ForKind::Serial || loop.var.dtype() != DType(Scalar::Int32) || !byOne ||
         leavesLoop(loop.body) || !multiplies(loop))
       return {};
     for (const StmtPtr &stmt : loop.body)
