@@ -245,11 +245,13 @@ public:
     const bool rings = target.has(Feature::Wgmma) && pipelinesProducts(launch);
     const bool halves = loads && halfLoads && rings;
     Expr aligned = loads && rest ? logicalAnd(loads, rest) : loads ? loads : rest;
-    if (apart)
-      add("_unaligned_stores", logicalAnd(loads, logicalNot(rest)), loads);
+    Launch *stores =
+        apart ? &add("_unaligned_stores", logicalAnd(loads, logicalNot(rest)), loads) : nullptr;
     Expr unpacked;
     if (rings && (loads || never) && mayPack())
       unpacked = pack(halves ? halfLoads : Expr());
+    if (stores && never && unpacked) // else only other rows than `loads` has are packed
+      startOnlyIf(*stores, unpacked);
     if (halves)
       add("_half_aligned", logicalAnd(logicalAnd(logicalNot(loads), halfLoads), unpacked),
           halfLoads);

@@ -82,10 +82,11 @@ public:
   }
 
 private:
-  /// Whether nothing but copies of tiles to shared memory reads the tensor, which nobody writes.
+  /// Whether nothing but copies of tiles to shared memory reads the tensor, which nobody writes, by
+  /// another name either.
   bool canPack(Buffer &tensor) const {
-    if (tensor.writable || tensor.rank() < 2 || tensor.rank() > 4 || tensor.unfold ||
-        tensor.safeValue || tensor.dtype.lanes != 1 || tensor.dtype.bits() % 8 ||
+    if (tensor.writable || tensor.noRestrict || tensor.rank() < 2 || tensor.rank() > 4 ||
+        tensor.unfold || tensor.safeValue || tensor.dtype.lanes != 1 || tensor.dtype.bits() % 8 ||
         (!tensor.strides.empty() && !tensor.strides.back().isConstant(1)))
       return false;
     bool only = true;
