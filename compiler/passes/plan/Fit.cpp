@@ -120,15 +120,17 @@ void checkRegisters(const Launch &launch, PassContext &context) {
                                    " x " + buffer->dtype.str());
 }
 
-// Once, when it fits: how many stages it took on the way is of no interest.
+// Once, when it fits: how many stages it took on the way is of no interest. Nor is what wider tiles
+// have no room for: the program asks for stages of its own tiles.
 void reportFewerStages(const Launch &launch, LaunchPlan *plan, PassContext &context) {
   if (!plan)
     return;
+  const bool asked = launch.tiles == Launch{}.tiles || context.schedule.given;
   for (LoopPlan &loop : plan->loops)
-    if (loop.wantedStages)
-      context.diagnostics.report(diag::FewerStages, launch.range, loop.stages,
-                                 std::exchange(loop.wantedStages, 0), loop.wantedBytes,
-                                 context.target.name, context.target.limits.sharedPerBlockOptIn);
+    if (const auto wanted = std::exchange(loop.wantedStages, 0); wanted && asked)
+      context.diagnostics.report(diag::FewerStages, launch.range, loop.stages, wanted,
+                                 loop.wantedBytes, context.target.name,
+                                 context.target.limits.sharedPerBlockOptIn);
 }
 
 } // namespace

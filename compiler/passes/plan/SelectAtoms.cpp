@@ -12,9 +12,9 @@
 //
 // Before plan, which counts instructions and registers, and before infer-layouts, for which atoms
 // are the strict part.
-#include "passes/Pass.h"
+#include "passes/plan/SelectAtoms.h"
+
 #include "passes/lower/WarpGroupOperand.h"
-#include "passes/plan/GemmLayouts.h"
 
 #include "ir/Builder.h"
 #include "ir/Walk.h"
@@ -297,6 +297,12 @@ private:
 };
 
 } // namespace
+
+const Atom *atomFor(const Function &function, PassContext &context, const GemmStmt &gemm,
+                    const GemmShape &shape, Index threads) {
+  const Team team{0, context.target.collectiveThreads(threads)};
+  return choose(function, context, gemm, shape, team, nullptr).atom;
+}
 
 void selectAtoms(Function &function, PassContext &context) {
   for (std::size_t i = 0; i < function.launches.size(); ++i)

@@ -35,11 +35,10 @@
 #include "analysis/Ranges.h"
 #include "ir/Walk.h"
 #include "passes/LaunchConstants.h"
-#include "passes/Pass.h"
 #include "passes/Rewrite.h"
 #include "passes/lower/MapBody.h"
 #include "passes/plan/Footprint.h"
-#include "passes/plan/GemmLayouts.h"
+#include "passes/plan/SelectAtoms.h"
 #include "passes/prepare/BlockAxis.h"
 #include "passes/prepare/PackedRows.h"
 
@@ -54,6 +53,8 @@ namespace {
 
 /// Of the sums of a tile that two warpgroups hold.
 constexpr std::int64_t mostSums = 128 * 256, mostRows = 256, mostColumns = 256;
+/// Rows of a product that two warpgroups share.
+constexpr std::int64_t rowsOfTwo = 128;
 /// Registers of a thread for tiles; it needs the others for addresses and what an epilogue
 /// computes.
 constexpr std::int64_t mostRegisters = 160;
@@ -68,8 +69,9 @@ constexpr std::int64_t leastTiles = 64;
 
 class TileWidener {
 public:
-  TileWidener(Function &function, Launch &launch, const Target &target)
-      : function(function), context(*function.context), launch(launch), target(target) {}
+  TileWidener(Function &function, Launch &launch, PassContext &pass)
+      : function(function), context(*function.context), launch(launch), pass(pass),
+        target(pass.target) {}
 
   /// Finds out by how much tiles could be wider, as far as a schedule that is given wants them to
   /// be; false: by nothing.
@@ -89,7 +91,7 @@ public:
     // Columns first: an instruction that has more of them reads less for each product.
     grow(1, mostColumns, given);
     grow(0, mostRows, given);
-    return factors[0] * factors[1] > 1;
+    return factors[0] * factors[1] > 1 && multipliesByMatrices();
   }
 
   /// The launch for tiles that are wider; the old one is left for calls with few.
@@ -100,7 +102,7 @@ public:
     for (unsigned side : {0u, 1u})
       if (factors[side] > 1)
         widen(*made, axes[side]->first, factors[side]);
-    TileWidener other(function, *made, target);
+    TileWidener other(function, *made, pass);
     other.findProduct();
     other.loop->stages = std::min(loop->stages, stages());
     const Expr small = cycles("small_tiles"), large = other.cycles("wide_tiles");
@@ -131,6 +133,16 @@ private:
     shape = *found;
     return std::any_of(loop->body.begin(), loop->body.end(),
                        [&](const StmtPtr &stmt) { return stmt.get() == product; });
+  }
+
+  GemmShape wideShape() const { return {shape.m * factors[0], shape.n * factors[1], shape.k}; }
+
+  /// Whether matrix instructions of whole warpgroups' threads will do the product of wider tiles:
+  /// others could not hold them.
+  bool multipliesByMatrices() const {
+    const std::int64_t threads = launch.threadCount();
+    const Atom *atom = atomFor(function, pass, *product, wideShape(), threads);
+    return threads % target.limits.groupThreads() == 0 && atom && atom->kind != AtomKind::Scalar;
   }
 
   bool isFew() const {
@@ -210,11 +222,14 @@ private:
     return tile.rank() == 1 && axes[1] && axes[1]->second.has(&tile, 0);
   }
 
-  /// Whether two warpgroups can hold the tiles, and shared memory two stages of the loop.
+  /// Whether warpgroups can hold the tiles, and shared memory two stages of the loop.
   bool fits() const {
-    if (shape.m * shape.n * factors[0] * factors[1] > mostSums || stages() < 2)
+    const GemmShape wide = wideShape();
+    if (wide.m * wide.n > mostSums || stages() < 2)
       return false;
-    const std::int64_t threads = std::max(launch.threadCount(), 2 * target.limits.groupThreads());
+    // Rows of two warpgroups get two (widen-blocks).
+    const std::int64_t two = wide.m % rowsOfTwo == 0 ? 2 * target.limits.groupThreads() : 0;
+    const std::int64_t threads = std::max(launch.threadCount(), two);
     auto bytes = [&](bool rows) {
       return allocatedBytes(launch.body, Scope::Fragment, [&](const Buffer &tile) {
         return isRow(tile) == rows ? timesOf(tile) : 0;
@@ -306,6 +321,7 @@ private:
   Function &function;
   Context &context;
   Launch &launch;
+  PassContext &pass;
   const Target &target;
   ForStmt *loop = nullptr;
   GemmStmt *product = nullptr;
@@ -327,7 +343,7 @@ void widenTiles(Function &function, PassContext &context) {
     const LaunchPlan *given = context.schedule.find(launch.name + "_wide");
     if (context.schedule.given && !given)
       return more;
-    if (TileWidener widener(function, launch, context.target); widener.possible(given))
+    if (TileWidener widener(function, launch, context); widener.possible(given))
       more.push_back(widener.widen());
     return more;
   });
