@@ -10,8 +10,7 @@
 //     store C staged                    // the n-th copy from a fragment to global memory; also
 //                                       // "direct", "tensor columns 64 buffers 2 deferred"; what
 //                                       // is added to the tensor is told by "add C ..."; several
-//                                       in
-//                                       // a row that go to one tensor may have one line
+//                                       // in a row that go to one tensor may have one line
 //     cluster 2 1                       // blocks along the first and the second grid dimension
 //     tiles 2 1                         // of a launch that is there for many tiles: how many of
 //                                       // the program's blocks one does along each grid dimension
