@@ -28,35 +28,31 @@ public:
     visit(launch.body);
     for (const Buffer *tensor : written)
       if (read.count(tensor))
-        refuse("`" + tensor->name + "` is read and written");
+        refuse();
     if (seeds.empty())
-      refuse("no tile is cut by it");
-    if (fault.empty())
+      refuse();
+    if (!refused)
       collect(axis);
-    axis.fault = fault;
-    if (!fault.empty())
+    if (refused)
       axis.extent = 0;
     return axis;
   }
 
 private:
-  void refuse(std::string why) {
-    if (fault.empty())
-      fault = std::move(why);
-  }
+  void refuse() { refused = true; }
 
   // ---- Statements
 
   void visit(const Block &inner) {
     for (const StmtPtr &stmt : inner)
-      if (fault.empty())
+      if (!refused)
         visit(*stmt);
   }
 
   void visit(const Stmt &stmt) {
     forEachExpr(stmt, [&](Expr e) {
       if (e && usesThread(launch, e))
-        refuse("the program asks for its thread");
+        refuse();
     });
     switch (stmt.kind) {
     case StmtKind::Alloc:
@@ -94,23 +90,21 @@ private:
       forEachExpr(stmt, [&](Expr e) { useElsewhere(e); });
       return forEachBlock(stmt, [&](const Block &inner) { visit(inner); });
     default:
-      return refuse(std::string("it does more than copies, products, reductions and parallel "
-                                "loops (") +
-                    stmtName(stmt.kind) + ")");
+      return refuse();
     }
   }
 
   void visitAlloc(const Buffer &buffer) {
     if (buffer.base || buffer.layout || buffer.versions > 1 ||
         (buffer.scope != Scope::Fragment && buffer.scope != Scope::Shared))
-      return refuse("`" + buffer.name + "` is laid out by the program");
+      return refuse();
     for (unsigned d = 0; d < buffer.rank(); ++d)
       dims.addDim(buffer, d);
   }
 
   void visitMap(const MapStmt &map) {
     if (map.layout || map.coalescedWidth)
-      return refuse("a loop is shared out by the program");
+      return refuse();
     for (std::size_t i = 0; i < map.vars.size(); ++i)
       dims.add(TileDims::variable(map.vars[i]), map.extents[i]);
     const std::size_t outer = running.size();
@@ -122,11 +116,11 @@ private:
   void visitCopy(const CopyStmt &copy) {
     if (copy.copyKind != CopyKind::Auto || copy.async || copy.barrier.buffer || copy.multicast ||
         copy.layout || copy.coalescedWidth)
-      return refuse("the program says how to copy");
+      return refuse();
     if (copy.source.tileRank() != copy.target.tileRank())
-      return refuse("a copy changes the rank of its tile");
+      return refuse();
     if (isTensor(copy.source) && isTensor(copy.target))
-      return refuse("a tensor is copied to another one");
+      return refuse();
     visitRegion(copy.source, copy.target, false);
     visitRegion(copy.target, copy.source, true);
     if (isTensor(copy.source) || isTensor(copy.target))
@@ -137,11 +131,11 @@ private:
 
   void visitGemm(const GemmStmt &gemm) {
     if (gemm.async || gemm.barrier.buffer)
-      return refuse("the program orders its products");
+      return refuse();
     useElsewhere(gemm.clear);
     for (const Region *region : {&gemm.a, &gemm.b, &gemm.c})
       visitTile(*region);
-    if (!fault.empty())
+    if (refused)
       return;
     dims.unite(node(gemm.a, gemm.transposeA ? 1 : 0), node(gemm.c, 0));
     dims.unite(node(gemm.b, gemm.transposeB ? 0 : 1), node(gemm.c, 1));
@@ -153,7 +147,7 @@ private:
   void visitReduce(const ReduceStmt &reduce) {
     visitTile(reduce.source);
     visitTile(reduce.target);
-    if (!fault.empty())
+    if (refused)
       return;
     const Buffer &source = *reduce.source.buffer, &target = *reduce.target.buffer;
     const bool keeps = target.rank() == source.rank();
@@ -175,7 +169,7 @@ private:
   void visitTile(const Region &region) {
     const Buffer &buffer = *region.buffer;
     if (isTensor(region) || buffer.base)
-      return refuse("`" + buffer.name + "` is no tile, or a view of one");
+      return refuse();
     useElsewhere(region.version);
     for (unsigned d = 0; d < buffer.rank(); ++d) {
       useElsewhere(region.offsets[d]);
@@ -199,7 +193,7 @@ private:
       }
       const Node other = node(tile, axis++);
       if (!dims.knows(other))
-        return refuse("`" + tile.buffer->name + "` is no tile");
+        return refuse();
       if (dims.extent(other) != region.extents[d].constant())
         dims.spoil(other);
       meets(other, offset, *region.buffer, d, writes);
@@ -209,7 +203,7 @@ private:
   /// Notes accesses of tensors; false if they are too indirect.
   bool note(const Buffer &tensor, bool writes) {
     if (tensor.base)
-      refuse("`" + tensor.name + "` is a view");
+      refuse();
     (writes ? written : read).insert(&tensor);
     return !tensor.base;
   }
@@ -242,7 +236,7 @@ private:
     if (tensor && !note(buffer, writes))
       return;
     if (!tensor && (buffer.base || !dims.knows(TileDims::dim(buffer, 0))))
-      return refuse("`" + buffer.name + "` is no tile, or a view of one");
+      return refuse();
     useElsewhere(element.version);
     std::vector<Expr> along;
     for (unsigned d = 0; d < buffer.rank(); ++d) {
@@ -297,12 +291,12 @@ private:
     axis.extent = dims.extent(first);
     for (const auto &[seed, times] : seeds)
       if (times != axis.extent)
-        return refuse("blocks do not lie one behind the other");
+        return refuse(); // blocks do not lie one behind the other
     if (dims.isSpoilt(first))
-      return refuse("not all of a tile runs along it");
+      return refuse();
     for (Node other : others)
       if (dims.together(other, first))
-        return refuse("all blocks have a part of it in common");
+        return refuse(); // all blocks have a part of it in common
     std::unordered_set<const ExprNode *> used;
     for (Expr var : elsewhere)
       used.insert(var.get());
@@ -318,10 +312,10 @@ private:
       }
     });
     if (!apart)
-      return refuse("what a block does depends on which one it is");
+      return refuse(); // what a block does depends on which one it is
     for (const auto &[nest, along] : stores)
       if (count(axis, nest) != count(axis, along) || count(axis, nest) > 1)
-        return refuse("several of its elements are stored in one place");
+        return refuse(); // several of its elements are stored in one place
     axis.ends = ends;
   }
 
@@ -341,7 +335,7 @@ private:
   std::vector<std::pair<std::vector<Expr>, std::vector<Expr>>> stores; ///< loops, indices
   std::vector<Expr> ends;
   std::set<const Buffer *> read, written; ///< tensors
-  std::string fault;
+  bool refused = false;
 };
 
 } // namespace

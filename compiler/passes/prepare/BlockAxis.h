@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <set>
-#include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -22,7 +21,6 @@ struct BlockAxis {
   /// Of the tensors that are written along it, where they end: what is beyond the last block is of
   /// no use if it is beyond these. Null: it would be something else of the tensor.
   std::vector<ir::Expr> ends;
-  std::string fault; ///< why there is none
 
   explicit operator bool() const { return extent > 0; }
   bool has(const ir::Buffer *buffer, unsigned dim) const { return dims.count({buffer, dim}) != 0; }
