@@ -2,6 +2,7 @@
 
 #include "support/Check.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace tlc::emit {
@@ -30,6 +31,18 @@ std::string guardOf(const std::string &headerName) {
   return out + "_INCLUDED";
 }
 
+/// What the launcher checks of sizes and scalars, in words and each once: launches of one kernel often
+/// need the same, and so do the variants for several machines.
+std::vector<std::string> conditions(const Unit &unit) {
+  std::vector<std::string> found;
+  for (const Variant &variant : unit.variants)
+    for (const ir::Constraint &constraint : variant.function->constraints)
+      if (!constraint.text.empty() &&
+          std::find(found.begin(), found.end(), constraint.text) == found.end())
+        found.push_back(constraint.text);
+  return found;
+}
+
 /// What a caller must know beyond the types.
 std::string describe(const Unit &unit) {
   std::string out;
@@ -40,10 +53,8 @@ std::string describe(const Unit &unit) {
               : p.output ? ", written"
                          : ", read and written") +
              ", aligned to " + std::to_string(p.buffer->alignment) + " bytes\n";
-  const auto &constraints = unit.variants[0].function->constraints;
-  for (std::size_t i = 0; i < constraints.size(); ++i)
-    if (!constraints[i].text.empty())
-      out += "     needs " + constraints[i].text + "\n";
+  for (const std::string &condition : conditions(unit))
+    out += "     needs " + condition + "\n";
   if (unit.interface.zeroedWorkspace)
     out += "     The workspace must be zero before the first call; it is left zero.\n";
   if (mayLackWorkspace(unit))
@@ -204,9 +215,9 @@ std::string unitJson(const Unit &unit, const Options &options) {
   for (std::size_t i = 0; i < interface.params.size(); ++i)
     out += (i ? ",\n  " : "\n  ") + paramJson(interface.params[i]);
   out += "],\n \"constraints\": [";
-  const auto &constraints = unit.variants[0].function->constraints;
-  for (std::size_t i = 0; i < constraints.size(); ++i)
-    out += (i ? ", " : "") + json(constraints[i].text);
+  const std::vector<std::string> needed = conditions(unit);
+  for (std::size_t i = 0; i < needed.size(); ++i)
+    out += (i ? ", " : "") + json(needed[i]);
   out += "],\n \"workspace\": {\"zeroed\": " +
          std::string(interface.zeroedWorkspace ? "true" : "false") +
          (mayLackWorkspace(unit)
