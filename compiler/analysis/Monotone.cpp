@@ -2,6 +2,9 @@
 
 #include "ir/Walk.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace tlc::analysis {
 
 using namespace ir;
@@ -92,30 +95,66 @@ private:
   const Ranges &ranges;
 };
 
+/// Adds a multiple of `e` to a sum whose terms are distinct.
+void addTo(Linear &sum, Expr e, std::int64_t factor) {
+  const Linear parts = linear(e);
+  sum.constant += factor * parts.constant;
+  for (const auto &[part, times] : parts.terms) {
+    const Expr within = part.kind() == ExprKind::Cast ? part->operands[0] : Expr();
+    if (within && part.dtype().isInt() && within.dtype().isInt() &&
+        within.dtype().bits() <= part.dtype().bits()) {
+      addTo(sum, within, factor * times);
+      continue;
+    }
+    auto known = std::find_if(sum.terms.begin(), sum.terms.end(),
+                              [&](const auto &term) { return term.first == part; });
+    if (known != sum.terms.end())
+      known->second += factor * times;
+    else
+      sum.terms.emplace_back(part, factor * times);
+  }
+}
+
 } // namespace
 
 std::optional<Direction> directionOf(Expr e, Expr var, const Ranges &ranges) {
   return Differ(var, ranges).visit(e);
 }
 
-Expr notNegativeWhere(Expr comparison) {
+std::optional<Linear> notNegativeWhere(Expr comparison) {
   if (comparison.kind() != ExprKind::Binary)
-    return {};
+    return std::nullopt;
   Expr a = comparison->operands[0], b = comparison->operands[1];
   if (!a.dtype().isInt() || a.dtype().lanes != 1)
-    return {};
-  switch (comparison->binaryOp()) {
-  case BinaryOp::Ge:
-    return a - b;
-  case BinaryOp::Gt:
-    return a - b - 1;
-  case BinaryOp::Le:
-    return b - a;
-  case BinaryOp::Lt:
-    return b - a - 1;
-  default:
-    return {};
-  }
+    return std::nullopt;
+  const BinaryOp op = comparison->binaryOp();
+  if (op != BinaryOp::Ge && op != BinaryOp::Gt && op != BinaryOp::Le && op != BinaryOp::Lt)
+    return std::nullopt;
+  Linear sum;
+  const bool greater = op == BinaryOp::Ge || op == BinaryOp::Gt;
+  addTo(sum, a, greater ? 1 : -1);
+  addTo(sum, b, greater ? -1 : 1);
+  std::erase_if(sum.terms, [](const auto &term) { return term.second == 0; });
+  std::sort(sum.terms.begin(), sum.terms.end(),
+            [](const auto &x, const auto &y) { return x.first->id < y.first->id; });
+  sum.constant -= op == BinaryOp::Gt || op == BinaryOp::Lt;
+  return sum;
+}
+
+bool fitsInt32(const Linear &sum, const Ranges &ranges) {
+  // What is positive and what is negative alone: whatever the order, no part goes beyond.
+  Interval all = hull(Interval::point(0), Interval::point(sum.constant));
+  for (const auto &[term, factor] : sum.terms)
+    all = all + hull(Interval::point(0), ranges.interval(term) * Interval::point(factor));
+  using Limits = std::numeric_limits<std::int32_t>;
+  return all.within({Limits::min(), Limits::max()});
+}
+
+Expr exactSum(Context &context, Linear sum, const Ranges &ranges) {
+  const DType dtype(fitsInt32(sum, ranges) ? Scalar::Int32 : Scalar::Int64);
+  for (auto &[term, factor] : sum.terms)
+    term = context.cast(dtype, term);
+  return fromLinear(context, dtype, sum);
 }
 
 } // namespace tlc::analysis

@@ -15,8 +15,15 @@ enum class Direction : std::int8_t { Shrinks = -1, Constant = 0, Grows = 1 };
 /// Values are taken as unbounded integers.
 std::optional<Direction> directionOf(ir::Expr e, ir::Expr var, const Ranges &ranges);
 
-/// The sum that is not negative exactly where a comparison of integers holds, of the type of what
-/// is compared; null: no such form. Values are taken as unbounded integers.
-ir::Expr notNegativeWhere(ir::Expr comparison);
+/// The sum that is not negative exactly where a comparison of integers holds; nothing: no such
+/// form. Casts to wider integers are looked through. Values are taken as unbounded integers.
+std::optional<ir::Linear> notNegativeWhere(ir::Expr comparison);
+
+/// Whether `sum` fits 32 bits on the way and at its end, whatever its terms are.
+bool fitsInt32(const ir::Linear &sum, const Ranges &ranges);
+
+/// `sum` in int32 if it is known to fit, or else in int64, where sums of a few multiples of int32
+/// do not wrap.
+ir::Expr exactSum(ir::Context &context, ir::Linear sum, const Ranges &ranges);
 
 } // namespace tlc::analysis

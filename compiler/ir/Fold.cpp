@@ -204,9 +204,12 @@ Expr foldComparison(Context &context, Op op, Expr a, Expr b) {
     return context.boolean(op == Op::Eq || op == Op::Le || op == Op::Ge);
   // x + c1 < c2: signed sums are taken not to overflow.
   if (b.isInt() && regroups(a.dtype()))
-    if (const ExprNode *sum = withConstant(a, Op::Add))
-      return context.binary(op, sum->operands[0],
-                            context.integer(a.dtype(), b->integer - sum->operands[1]->integer));
+    if (const ExprNode *sum = withConstant(a, Op::Add)) {
+      const __int128 rest = static_cast<__int128>(b->integer) - sum->operands[1]->integer;
+      if (rest >= minInteger(a.dtype()) && rest <= maxInteger(a.dtype()))
+        return context.binary(op, sum->operands[0],
+                              context.integer(a.dtype(), static_cast<std::int64_t>(rest)));
+    }
   return {};
 }
 

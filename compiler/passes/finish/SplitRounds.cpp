@@ -25,6 +25,7 @@
 #include "passes/Rewrite.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace tlc::passes {
 
@@ -42,32 +43,35 @@ void collectParts(Expr e, BinaryOp by, std::vector<Expr> &found) {
   collectParts(e->operands[1], by, found);
 }
 
-/// The least value of `var` from which on `condition` holds, whatever it is below; null: unknown.
-Expr beginning(Expr condition, Expr var) {
+/// The least value of `var` from which on `condition` holds, whatever it is below, of int32 or
+/// where that might wrap int64; null: unknown.
+Expr beginning(Expr condition, Expr var, const analysis::Ranges &ranges) {
   if (isJoined(condition, BinaryOp::LogicalOr) || isJoined(condition, BinaryOp::LogicalAnd)) {
-    Expr a = beginning(condition->operands[0], var), b = beginning(condition->operands[1], var);
+    Expr a = beginning(condition->operands[0], var, ranges),
+         b = beginning(condition->operands[1], var, ranges);
     if (!a || !b)
       return {};
     return isJoined(condition, BinaryOp::LogicalOr) ? minimum(a, b) : maximum(a, b);
   }
-  Expr sum = analysis::notNegativeWhere(condition);
-  if (!sum || sum.dtype() != var.dtype())
+  std::optional<Linear> sum = analysis::notNegativeWhere(condition);
+  if (!sum)
     return {};
-  Linear rest = linear(sum);
   std::int64_t step = 0;
-  std::erase_if(rest.terms, [&](const auto &term) {
+  std::erase_if(sum->terms, [&](const auto &term) {
     if (term.first == var)
       step = term.second;
     return term.first == var;
   });
-  Expr offset = fromLinear(var.context(), var.dtype(), rest);
-  if (step <= 0 || uses(offset, var))
+  if (step <= 0)
     return {};
   // As one sum, which is read as written and folded as far as it goes.
-  for (auto &[term, factor] : rest.terms)
+  for (auto &[term, factor] : sum->terms) {
+    if (uses(term, var))
+      return {};
     factor = -factor;
-  rest.constant = step - 1 - rest.constant;
-  return floorDiv(fromLinear(var.context(), var.dtype(), rest), step);
+  }
+  sum->constant = step - 1 - sum->constant;
+  return floorDiv(exactSum(var.context(), std::move(*sum), ranges), step);
 }
 
 /// What a condition and its parts are worth where it is known to be `value`.
@@ -85,16 +89,21 @@ Substitution decided(Expr condition, bool value) {
 
 class RoundSplitter {
 public:
-  explicit RoundSplitter(Function &function) : function(function) {}
+  explicit RoundSplitter(Function &function) : function(function) {
+    analysis::walkWithRanges(function, [&](Launch &, Stmt &stmt, analysis::Ranges &ranges) {
+      if (auto *loop = dynCast<ForStmt>(&stmt))
+        if (auto mask = maskOf(*loop, ranges))
+          masks.emplace(loop, *mask);
+      return true;
+    });
+  }
 
   void run(Block &block) {
     Block out;
     for (StmtPtr &stmt : block) {
       forEachBlock(*stmt, [&](Block &inner) { run(inner); });
-      auto *loop = dynCast<ForStmt>(stmt.get());
-      Expr condition = loop ? conditionOf(*loop) : Expr();
-      if (condition)
-        split(std::move(stmt), condition, out);
+      if (auto mask = masks.find(stmt.get()); mask != masks.end())
+        split(std::move(stmt), mask->second, out);
       else
         out.push_back(std::move(stmt));
     }
@@ -102,20 +111,24 @@ public:
   }
 
 private:
-  /// What decides whether a round has the statements of a branch, if it holds from some round on in
-  /// a loop of products; null: nothing.
-  static Expr conditionOf(const ForStmt &loop) {
+  /// What decides whether a round has the statements of a branch, and from which round on it holds.
+  struct Mask {
+    Expr condition, first;
+  };
+
+  /// Of a loop of products; nothing: no branch is such.
+  static std::optional<Mask> maskOf(const ForStmt &loop, const analysis::Ranges &ranges) {
     // (Where it counts otherwise, not every number from the beginning on is a round's.)
     const bool byOne = !loop.step || loop.step.isConstant(1);
     if (loop.kind != ForKind::Serial || loop.var.dtype() != DType(Scalar::Int32) || !byOne ||
         leavesLoop(loop.body) || !multiplies(loop))
-      return {};
+      return std::nullopt;
     for (const StmtPtr &stmt : loop.body)
       if (const auto *branch = dynCast<IfStmt>(stmt.get());
-          branch && uses(branch->condition, loop.var) && !usesBound(branch->condition, loop) &&
-          beginning(branch->condition, loop.var))
-        return branch->condition;
-    return {};
+          branch && uses(branch->condition, loop.var) && !usesBound(branch->condition, loop))
+        if (Expr first = beginning(branch->condition, loop.var, ranges))
+          return Mask{branch->condition, first};
+    return std::nullopt;
   }
 
   /// Whether the loop itself, not one inside, issues products of warpgroups.
@@ -136,29 +149,32 @@ private:
     return found;
   }
 
-  void split(StmtPtr stmt, Expr condition, Block &out) {
+  void split(StmtPtr stmt, const Mask &mask, Block &out) {
     Substitution renamed;
     StmtPtr copy = freshCopy(function, *stmt, renamed);
     auto &before = cast<ForStmt>(*stmt), &behind = cast<ForStmt>(*copy);
     Builder b(function, out);
     b.range = before.range;
-    Expr first = maximum(beginning(condition, before.var), before.lo);
-    first = b.let("masked", minimum(first, before.hi));
-    substitute(before.body, decided(condition, false));
-    substitute(behind.body, decided(ir::substitute(condition, renamed), true));
+    // Within the loop's bounds it is int32 again.
+    Expr first = minimum(maximum(mask.first, before.lo), before.hi);
+    first = b.let("masked", function.context->cast(Scalar::Int32, first));
+    substitute(before.body, decided(mask.condition, false));
+    substitute(behind.body, decided(ir::substitute(mask.condition, renamed), true));
     before.hi = behind.lo = first;
     b.add(std::move(stmt));
     b.add(std::move(copy));
   }
 
   Function &function;
+  std::unordered_map<const Stmt *, Mask> masks;
 };
 
 } // namespace
 
 void splitRounds(Function &function, PassContext &) {
+  RoundSplitter splitter(function);
   for (auto &launch : function.launches)
-    RoundSplitter(function).run(launch->body);
+    splitter.run(launch->body);
 }
 
 } // namespace tlc::passes

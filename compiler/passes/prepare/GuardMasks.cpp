@@ -25,6 +25,7 @@
 #include "passes/Pass.h"
 
 #include <cmath>
+#include <unordered_map>
 
 namespace tlc::passes {
 
@@ -32,42 +33,53 @@ using namespace ir;
 
 namespace {
 
+/// `left <= right`, neither of which wraps.
+Expr isAtMost(Context &context, Linear left, Linear right, const analysis::Ranges &ranges) {
+  if (left.constant > 0 && !analysis::fitsInt32(left, ranges)) {
+    // The last element of a tile has an int32 index; one more may be none.
+    Linear less = left;
+    --less.constant;
+    if (analysis::fitsInt32(less, ranges) && analysis::fitsInt32(right, ranges))
+      return lessThan(exactSum(context, less, ranges), exactSum(context, right, ranges));
+  }
+  return lessEqual(exactSum(context, std::move(left), ranges),
+                   exactSum(context, std::move(right), ranges));
+}
+
 /// What makes `condition` true at every point of the map; null: not known. Null operands of a
 /// conjunction make it null.
-Expr everywhere(Expr condition, const MapStmt &map) {
+Expr everywhere(Expr condition, const MapStmt &map, const analysis::Ranges &ranges) {
   if (condition.kind() == ExprKind::Binary && condition->binaryOp() == BinaryOp::LogicalAnd) {
-    Expr a = everywhere(condition->operands[0], map), b = everywhere(condition->operands[1], map);
+    Expr a = everywhere(condition->operands[0], map, ranges),
+         b = everywhere(condition->operands[1], map, ranges);
     return a && b ? logicalAnd(a, b) : Expr();
   }
-  Expr rest = analysis::notNegativeWhere(condition);
-  if (!rest)
+  std::optional<Linear> sum = analysis::notNegativeWhere(condition);
+  if (!sum)
     return {};
-  Linear sum = linear(rest);
   for (std::size_t v = 0; v < map.vars.size(); ++v) {
     auto extent = map.extents[v].constant();
     if (!extent)
       return {};
     std::int64_t coefficient = 0;
-    std::erase_if(sum.terms, [&](const auto &term) {
+    std::erase_if(sum->terms, [&](const auto &term) {
       if (term.first == map.vars[v])
         coefficient = term.second;
       return term.first == map.vars[v];
     });
     if (coefficient < 0)
-      sum.constant += coefficient * (*extent - 1);
+      sum->constant += coefficient * (*extent - 1);
   }
   // Read best with what is taken away on the left.
   Linear left, right;
-  (sum.constant < 0 ? left : right).constant = std::abs(sum.constant);
-  for (auto &[term, factor] : sum.terms) {
+  (sum->constant < 0 ? left : right).constant = std::abs(sum->constant);
+  for (auto &[term, factor] : sum->terms) {
     for (Expr var : map.vars)
       if (uses(term, var))
         return {};
     (factor < 0 ? left : right).terms.emplace_back(term, std::abs(factor));
   }
-  Context &context = condition.context();
-  return lessEqual(fromLinear(context, rest.dtype(), left),
-                   fromLinear(context, rest.dtype(), right));
+  return isAtMost(condition.context(), std::move(left), std::move(right), ranges);
 }
 
 /// A map that writes one of two constants to each element of a whole buffer.
@@ -78,7 +90,7 @@ struct Mask {
   Expr value;
 };
 
-std::optional<Mask> maskOf(Stmt &stmt) {
+std::optional<Mask> maskOf(Stmt &stmt, const analysis::Ranges &ranges) {
   auto *map = dynCast<MapStmt>(&stmt);
   if (!map || map->body.size() != 1)
     return std::nullopt;
@@ -90,7 +102,7 @@ std::optional<Mask> maskOf(Stmt &stmt) {
   Expr condition = store->value->operands[0], value = store->value->operands[1];
   if (!value.isConstant() || !store->value->operands[2].isConstant())
     return std::nullopt;
-  Expr whole = everywhere(condition, *map);
+  Expr whole = everywhere(condition, *map, ranges);
   if (!whole || whole.isConstant())
     return std::nullopt;
   return Mask{map, store->target.buffer, whole, value};
@@ -102,7 +114,13 @@ bool isZero(Expr value) {
 
 class MaskGuard {
 public:
-  explicit MaskGuard(Function &function) : function(function) {}
+  explicit MaskGuard(Function &function) : function(function) {
+    analysis::walkWithRanges(function, [&](Launch &, Stmt &stmt, analysis::Ranges &ranges) {
+      if (auto mask = maskOf(stmt, ranges))
+        masks.emplace(&stmt, *mask);
+      return !isa<MapStmt>(stmt);
+    });
+  }
 
   /// `inLoop`: elsewhere a mask is written once, which costs little.
   void block(Block &b, bool inLoop) {
@@ -112,18 +130,19 @@ public:
       bool loops = isa<ForStmt>(*stmt) || isa<WhileStmt>(*stmt);
       if (!isa<MapStmt>(*stmt))
         forEachBlock(*stmt, [&](Block &inner) { block(inner, inLoop || loops); });
-      auto mask = inLoop ? maskOf(*stmt) : std::nullopt;
-      if (!mask) {
+      auto found = inLoop ? masks.find(stmt.get()) : masks.end();
+      if (found == masks.end()) {
         out.push_back(std::move(stmt));
         continue;
       }
+      const Mask &mask = found->second;
       auto *gemm = i + 1 < b.size() ? dynCast<GemmStmt>(b[i + 1].get()) : nullptr;
-      bool clears = gemm && !gemm->clear && gemm->c.buffer == mask->tile && gemm->c.wholeBuffer() &&
-                    isZero(mask->value) && gemm->a.buffer->storage() != mask->tile &&
-                    gemm->b.buffer->storage() != mask->tile;
+      bool clears = gemm && !gemm->clear && gemm->c.buffer == mask.tile && gemm->c.wholeBuffer() &&
+                    isZero(mask.value) && gemm->a.buffer->storage() != mask.tile &&
+                    gemm->b.buffer->storage() != mask.tile;
       if (clears)
-        gemm->clear = mask->whole;
-      guard(*mask, std::move(stmt), clears, out);
+        gemm->clear = mask.whole;
+      guard(mask, std::move(stmt), clears, out);
     }
     b = std::move(out);
   }
@@ -143,6 +162,7 @@ private:
   }
 
   Function &function;
+  std::unordered_map<const Stmt *, Mask> masks;
 };
 
 } // namespace
@@ -150,8 +170,9 @@ private:
 void guardMasks(Function &function, PassContext &context) {
   if (!context.target.has(Feature::Wgmma))
     return;
+  MaskGuard guard(function);
   for (auto &launch : function.launches)
-    MaskGuard(function).block(launch->body, false);
+    guard.block(launch->body, false);
 }
 
 } // namespace tlc::passes

@@ -121,14 +121,38 @@ TEST_CASE("a direction that is claimed holds for all values") {
 
 TEST_CASE("sums that are not negative where a comparison holds") {
   Fixture f;
-  CHECK(analysis::notNegativeWhere(lessEqual(f.x, f.y)) == f.y - f.x);
-  CHECK(analysis::notNegativeWhere(lessThan(f.x, f.y)) == f.y - f.x - 1);
+  auto is = [](Expr comparison, Expr sum) {
+    auto found = analysis::notNegativeWhere(comparison);
+    Linear wanted = linear(sum);
+    return found && found->constant == wanted.constant && found->terms == wanted.terms;
+  };
+  CHECK(is(lessEqual(f.x, f.y), f.y - f.x));
+  CHECK(is(lessThan(f.x, f.y), f.y - f.x - 1));
   auto compared = [&](BinaryOp op) { return f.context.binary(op, f.x, f.y); };
-  CHECK(analysis::notNegativeWhere(compared(BinaryOp::Ge)) == f.x - f.y);
-  CHECK(analysis::notNegativeWhere(compared(BinaryOp::Gt)) == f.x - f.y - 1);
+  CHECK(is(compared(BinaryOp::Ge), f.x - f.y));
+  CHECK(is(compared(BinaryOp::Gt), f.x - f.y - 1));
+  Expr wide = f.context.cast(Scalar::Int64, f.x + 3);
+  CHECK(is(lessEqual(wide * 2, f.context.cast(Scalar::Int64, f.y)), f.y - f.x * 2 - 6));
+  CHECK(is(lessThan(f.x * 2, f.x + f.y), f.y - f.x - 1));
   CHECK_FALSE(analysis::notNegativeWhere(equals(f.x, f.y)));
   CHECK_FALSE(analysis::notNegativeWhere(f.x + f.y));
   Expr u = f.context.var("u", Scalar::UInt32), v = f.context.var("v", Scalar::Float32);
   CHECK_FALSE(analysis::notNegativeWhere(lessThan(u, u + 1)));
   CHECK_FALSE(analysis::notNegativeWhere(lessThan(v, v + v)));
+}
+
+TEST_CASE("sums are of 32 bits where every part of them is known to fit") {
+  Fixture f;
+  Expr any = f.context.var("any", Scalar::Int32), small = f.context.var("small", Scalar::Int32);
+  Ranges ranges;
+  ranges.bindVar(small, {0, 1000});
+  auto bits = [&](Expr sum) {
+    return analysis::exactSum(f.context, linear(sum), ranges).dtype().bits();
+  };
+  CHECK(bits(small * 64 + 63) == 32);
+  CHECK(bits(any) == 32);
+  CHECK(bits(any - small) == 64);
+  CHECK(bits(any + 1) == 64);
+  CHECK(bits(any * 2) == 64);
+  CHECK(bits(small * 4000000) == 64);
 }

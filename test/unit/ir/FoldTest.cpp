@@ -26,3 +26,16 @@ TEST_CASE("divisions are done in the type of what is divided") {
   CHECK(context.cast(i32, floorDiv(wide, std::int64_t{1} << 40)).kind() == ExprKind::Cast);
   CHECK(context.cast(i32, floorDiv(wide * 3, 8)).kind() == ExprKind::Cast);
 }
+
+TEST_CASE("constants of a comparison meet on one side unless they leave their type there") {
+  Context context;
+  const std::int64_t smallest = std::numeric_limits<std::int32_t>::min(),
+                     largest = std::numeric_limits<std::int32_t>::max();
+  Expr x = context.var("x", DType(Scalar::Int32));
+  CHECK(lessThan(x + 5, 9) == lessThan(x, 4));
+  CHECK(lessThan(x + 5, smallest + 5) == lessThan(x, smallest));
+  for (Expr kept : {lessThan(x + 5, smallest + 4), lessThan(x - 5, largest - 4)}) {
+    CHECK(kept->operands[0] != x);
+    CHECK(std::abs(kept->operands[1]->integer) >= largest - 4);
+  }
+}

@@ -1,6 +1,8 @@
 // Loops of products whose rounds are told apart do in each round what they did.
 #include "TextKernel.h"
 
+#include <limits>
+
 using namespace tlc;
 using namespace tlc::ir;
 using tlc::test::TextKernel;
@@ -48,6 +50,48 @@ TEST_CASE("rounds that a mask concerns are those behind the others") {
   checkRounds("%m + %bx <= %k * 2 - 1", 2);
   checkRounds("%bx * 2 < %k * 5 - 9 or %k >= %m", 2);
   checkRounds("%bx * 2 < %k * 3 and %k * 2 >= %m", 2);
+}
+
+TEST_CASE("where a mask begins is found for limits at the ends of their type as well") {
+  constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+  for (const char *condition :
+       {"%k * 4 + 3 > %m", "%m <= %k", "%k - 1 >= %m", "%k * 3 > %m and %k > %bx",
+        "%k * 8 > %m or %k * 2 > %bx * 5", "%k - %bx > %m"})
+    for (std::int64_t m :
+         {-largest - 1, -largest, -largest + 100, largest - 100, largest - 1, largest}) {
+      TextKernel kernel(rounds(condition), "sm90");
+      kernel.mustRun({"split-rounds", "simplify"});
+      INFO(condition << ", m " << m << "\n" << kernel.text());
+      CHECK(kernel.all<ForStmt>().size() == 2);
+      kernel.checkSame({}, {9, double(m)});
+    }
+}
+
+TEST_CASE("a mask is left out of no tile that a limit at the end of its type masks") {
+  constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+  for (const char *condition :
+       {"%i < %k * 8 + %j - %m", "%k * 8 + %j <= %m", "%i + %bx * 8 - %j < %m",
+        "%m - %i >= %k * 8 + %j", "%k * 8 + %j - %m > %bx * 8 + %i"})
+    for (std::int64_t m : {-largest + 40, std::int64_t(3), largest - 40, largest - 1, largest}) {
+      TextKernel kernel(std::string(R"(func @tiles(%O: global f32[128, 8] out, %m: i32) {
+  launch grid(4) threads(32) blocks(%bx) tid(%tid) {
+    for %k in 0 .. 4 {
+      alloc %S: fragment f32[8, 8]
+      map %i in 8, %j in 8 {
+        store %S[%i, %j] = select()") +
+                            condition + R"(, 0.0, 1.0)
+      }
+      copy %S -> %O[(%bx * 4 + %k) * 8 : +8, 0 : +8]
+    }
+  }
+}
+)",
+                        "sm90");
+      kernel.mustRun({"guard-masks"});
+      INFO(condition << ", m " << m << "\n" << kernel.text());
+      CHECK(kernel.all<IfStmt>().size() == 1);
+      kernel.checkSame({}, {double(m)});
+    }
 }
 
 TEST_CASE("rounds that no single one divides stay together") {
