@@ -2,6 +2,7 @@
 
 #include "support/TextWriter.h"
 
+#include <bit>
 #include <charconv>
 #include <set>
 
@@ -103,8 +104,8 @@ private:
       readTiles(parts, launch);
     else if (what == "spread" && parts.size() == 2 && number(parts[1]).value_or(0) > 0)
       launch.spread = *number(parts[1]);
-    else if (what == "parts" && parts.size() == 2 && number(parts[1]).value_or(0) > 1)
-      launch.parts = *number(parts[1]);
+    else if (what == "parts")
+      readParts(parts, launch);
     else if (what == "packed" && parts.size() > 1)
       launch.packed.assign(parts.begin() + 1, parts.end());
     else if (what == "persistent")
@@ -117,6 +118,12 @@ private:
       message = "expected `raster ...`, `min_blocks N`, `loop NAME stages N`, `gemm ...`, `store "
                 "NAME ...`, `add NAME ...`, `cluster M N`, `tiles M N`, `spread N`, `parts N`, "
                 "`packed NAMES`, `persistent ...`, `specialize ...`, `in_flight ...` or `}`";
+  }
+
+  void readParts(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
+    launch.parts = parts.size() == 2 ? number(parts[1]).value_or(0) : 0;
+    if (launch.parts < 2 || !std::has_single_bit(static_cast<std::uint64_t>(launch.parts)))
+      message = "expected `parts N`, a power of two";
   }
 
   void readTiles(const std::vector<std::string_view> &parts, LaunchPlan &launch) {

@@ -136,8 +136,9 @@ struct LaunchPlan {
   bool split =
       false; ///< if specialised: the threads that compute have two sides (SplitConsumers.h)
   std::int64_t handoverBytes = 0; ///< if split: shared memory of what goes over; not printed
-  std::int64_t tileStages = 1;    ///< if persistent: versions of what is loaded once a tile
-  std::optional<Fold> fold;       ///< if persistent: tiles of unequal length
+  bool loadsOnce = false; ///< if specialised: a producer loads something once a tile; not printed
+  std::int64_t tileStages = 1; ///< if persistent: versions of what is loaded once a tile
+  std::optional<Fold> fold;    ///< if persistent: tiles of unequal length
   bool joined = false; ///< if persistent: a tile's last product runs beside the next one's first
   bool joins = false;  ///< the planner wants that where tiles have the form; not printed
   /// Of two products in a round: what a warpgroup multiplies, in cycles of the tensor cores for

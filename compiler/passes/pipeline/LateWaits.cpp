@@ -325,18 +325,27 @@ bool visit(Block &block, const Facts &facts) {
 } // namespace
 
 void lateWaits(Function &function, PassContext &context) {
-  if (!context.target.has(Feature::Wgmma) || function.options.hintsAreBinding)
+  if (function.options.hintsAreBinding)
     return;
   for (std::size_t i = 0; i < function.launches.size(); ++i) {
     Launch &launch = *function.launches[i];
     LaunchPlan *plan = context.schedule.launch(i);
-    if (plan && (!plan->inFlight.value_or(true) || plan->split))
+    if (plan && !plan->inFlight.value_or(true))
       continue;
+    const bool possible = context.target.has(Feature::Wgmma) && !(plan && plan->split);
     const bool changed =
-        visit(launch.body, Facts(launch, plan && plan->specialize.value_or(false)));
-    if (plan && changed && !plan->inFlight) {
+        possible && visit(launch.body, Facts(launch, plan && plan->specialize.value_or(false)));
+    if (!plan)
+      continue;
+    if (changed && !plan->inFlight) {
       plan->inFlight = true;
       plan->inFlightReason = "products are waited for where something needs them to be done";
+    } else if (!changed && plan->inFlight && context.schedule.given) {
+      context.diagnostics.report(diag::ScheduleMismatch, launch.range, plan->name)
+          .note(plan->split ? "`in_flight` is not for warpgroups of which one runs ahead: nothing "
+                              "is there to run beside a product"
+                            : "`in_flight` is for products of warpgroups, where something beside "
+                              "them does not need them to be done");
     }
   }
 }

@@ -255,6 +255,12 @@ public:
       if (plan && number < plan->loops.size())
         plans[planned.loop] = &plan->loops[number++];
     }
+    // Whether it can be told afterwards.
+    for (std::size_t i = 0; plan && i < plan->loops.size(); ++i)
+      if (LoopPlan &loop = plan->loops[i]; loop.binding && loop.early) {
+        asked.insert(&loop);
+        loop.early = false;
+      }
     analysis::Ranges ranges(function);
     ranges.enter(launch);
     analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
@@ -282,6 +288,14 @@ public:
     }
   }
 
+  /// Loops in which a schedule wants something loaded a round early that cannot be.
+  void reportUnheeded(const LaunchPlan &plan) {
+    for (const LoopPlan &loop : plan.loops)
+      if (asked.count(&loop) && !loop.early)
+        pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
+            .note("no round of `" + loop.name + "` loads a few elements into registers `early`");
+  }
+
 private:
   Block pipelined(ForStmt &loop, StmtPtr &self) {
     std::int64_t wanted = stages.at(&loop);
@@ -291,7 +305,8 @@ private:
       return serial(loop, std::move(self));
     PipelineBody body(function, launch, loop);
     LoopPlan *told = plans[&loop];
-    bool early = !function.options.hintsAreBinding && (!told || !told->binding || told->early);
+    bool early =
+        !function.options.hintsAreBinding && (!told || !told->binding || asked.count(told) > 0);
     PipelinePlan plan = byHand ? planAsWritten(body, loop, pass, asynchronous)
                                : planAutomatically(body, wanted, early, asynchronous);
     if (told)
@@ -324,6 +339,7 @@ private:
   PassContext &pass;
   std::unordered_map<const ForStmt *, std::int64_t> stages;
   std::unordered_map<const ForStmt *, LoopPlan *> plans;
+  std::unordered_set<const LoopPlan *> asked; ///< by a schedule, to load early
   std::unordered_set<const Stmt *> asynchronous;
 };
 
@@ -333,7 +349,10 @@ void pipeline(Function &function, PassContext &context) {
   std::size_t index = 0;
   for (auto &launch : function.launches) {
     LaunchPlan *plan = context.schedule.launch(index++);
-    Pipeliner(function, *launch, context, plan).block(launch->body);
+    Pipeliner pipeliner(function, *launch, context, plan);
+    pipeliner.block(launch->body);
+    if (plan)
+      pipeliner.reportUnheeded(*plan);
   }
 }
 

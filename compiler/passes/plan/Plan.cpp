@@ -69,10 +69,11 @@ public:
       pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name);
       given = nullptr;
     }
-    if (given && given->parts && !plan.parts)
-      pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
-          .note("its blocks have no sums to share: `parts` is of the launch that is there for few "
-                "tiles");
+    if (given && given->parts && given->parts != plan.parts)
+      mismatch(plan.parts ? "its blocks share sums as far as " + std::to_string(plan.parts) +
+                                " parts: a power of two, with rounds and shared memory for each"
+                          : "its blocks have no sums to share: `parts` is of the launch that is "
+                            "there for few tiles");
     if (given && given->tiles != plan.tiles)
       pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
           .note("`tiles` is of the launch that is there for many tiles, as far as 128 x 256 sums");
@@ -88,8 +89,10 @@ public:
       plan.persistentReason += "; neighbours load together where rows straddle lines of the cache";
     if (!function.options.hintsAreBinding)
       planSpread(launch, pass, plan, given);
-    if (given)
+    if (given) {
       follow(*given, plan);
+      checkWalk(*given, plan);
+    }
     if (plan.parts && (plan.cluster || !plan.specialize.value_or(false)))
       pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
           .note(
@@ -99,6 +102,13 @@ public:
   }
 
 private:
+  void mismatch(std::string why) {
+    pass.diagnostics
+        .report(diag::ScheduleMismatch, launch.range,
+                launch.name.empty() ? function.name : launch.name)
+        .note(std::move(why));
+  }
+
   void planTheStores(LaunchPlan &plan) {
     analysis::Ranges ranges(function);
     ranges.enter(launch);
@@ -243,6 +253,22 @@ private:
     if (!plan.persistent.value_or(false))
       for (StorePlan &store : plan.stores)
         store.deferred &= store.binding;
+  }
+
+  /// What would do nothing is not what somebody wrote down for it.
+  void checkWalk(const LaunchPlan &given, const LaunchPlan &plan) {
+    if (given.minBlocks && !pass.target.isGpu())
+      mismatch("`min_blocks` is of multiprocessors, which " + std::string(pass.target.name) +
+               " does not have");
+    if (!given.persistent.value_or(false))
+      return;
+    if (!pass.target.isGpu())
+      mismatch("only blocks of a GPU walk over tiles: `persistent` is not for " +
+               std::string(pass.target.name));
+    if (given.tileStages > 1 && !plan.loadsOnce)
+      mismatch("`stages` of `persistent` are of what a producer loads once a tile, and nothing is");
+    if (given.fold && given.fold->axis >= launch.grid.size())
+      mismatch("its grid has no dimension " + std::to_string(given.fold->axis) + " to fold");
   }
 
   Function &function;

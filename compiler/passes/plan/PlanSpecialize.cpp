@@ -335,6 +335,7 @@ void planSpecialization(Function &function, Launch &launch, PassContext &pass, L
     planSplit(launch, pass, plan, channels, file);
   extendRings(launch, pass, plan, channels);
   plan.productCycles = productCycles(launch, pass.target);
+  plan.loadsOnce = bytesOnce(channels) > 0;
   planPersistence(function, launch, pass, plan, channels);
 }
 

@@ -174,7 +174,7 @@ Region temporary(Function &function, const Region &like, Scope scope, const char
 
 class Selector {
 public:
-  Selector(Function &function, PassContext &context, LaunchPlan *plan)
+  Selector(Function &function, PassContext &context, const LaunchPlan *plan)
       : function(function), context(context), plan(plan) {}
 
   void run(Launch &launch) { visit(launch.body, {0, launch.threadCount()}); }
@@ -182,7 +182,7 @@ public:
 private:
   Function &function;
   PassContext &context;
-  LaunchPlan *plan;
+  const LaunchPlan *plan;
   std::size_t position = 0;
 
   void visit(Block &block, Team team) {
@@ -203,7 +203,8 @@ private:
   void place(GemmStmt &gemm, Team team, StmtPtr &stmt, Block &out) {
     auto shape = gemmShape(gemm);
     TLC_CHECK(shape.has_value(), "a gemm of unknown shape");
-    GemmPlan *wanted = plan && position < plan->gemms.size() ? &plan->gemms[position] : nullptr;
+    const GemmPlan *wanted =
+        plan && position < plan->gemms.size() ? &plan->gemms[position] : nullptr;
     ++position;
     Choice choice = choose(function, context, gemm, *shape, team, wanted);
     if (!choice.atom) {
@@ -305,8 +306,11 @@ const Atom *atomFor(const Function &function, PassContext &context, const GemmSt
 }
 
 void selectAtoms(Function &function, PassContext &context) {
-  for (std::size_t i = 0; i < function.launches.size(); ++i)
-    Selector(function, context, context.schedule.launch(i)).run(*function.launches[i]);
+  // By name: between these launches there may be one more when the schedule is complete.
+  for (auto &launch : function.launches)
+    Selector(function, context,
+             context.schedule.find(launch->name.empty() ? function.name : launch->name))
+        .run(*launch);
 }
 
 } // namespace tlc::passes
