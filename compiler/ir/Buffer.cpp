@@ -22,19 +22,22 @@ std::optional<std::vector<std::int64_t>> constants(const std::vector<Expr> &valu
   return result;
 }
 
+std::optional<std::int64_t> product(const std::vector<Expr> &values) {
+  std::int64_t product = 1;
+  for (Expr value : values) {
+    auto constant = value.constant();
+    if (!constant)
+      return std::nullopt;
+    product *= *constant;
+  }
+  return product;
+}
+
 } // namespace
 
 std::optional<std::vector<std::int64_t>> Buffer::constantShape() const { return constants(shape); }
 
-std::optional<std::int64_t> Buffer::elementCount() const {
-  auto extents = constantShape();
-  if (!extents)
-    return std::nullopt;
-  std::int64_t count = 1;
-  for (std::int64_t extent : *extents)
-    count *= extent;
-  return count;
-}
+std::optional<std::int64_t> Buffer::elementCount() const { return product(shape); }
 
 unsigned Region::tileRank() const {
   unsigned rank = 0;
@@ -54,6 +57,8 @@ std::vector<Expr> Region::tileExtents() const {
 std::optional<std::vector<std::int64_t>> Region::constantTileExtents() const {
   return constants(tileExtents());
 }
+
+std::optional<std::int64_t> Region::elementCount() const { return product(extents); }
 
 bool Region::wholeBuffer() const {
   return buffer && extents == buffer->shape &&

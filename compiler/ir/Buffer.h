@@ -109,6 +109,8 @@ struct Region {
   unsigned tileRank() const;
   std::vector<Expr> tileExtents() const; ///< extents of the dims that are not dropped
   std::optional<std::vector<std::int64_t>> constantTileExtents() const;
+  /// Product of constant extents; none if not constant.
+  std::optional<std::int64_t> elementCount() const;
   bool wholeBuffer() const; ///< offsets 0, extents = shape
 };
 

@@ -336,9 +336,7 @@ void setRegion(Elaborator &e, const ir::Region &target, const Value &value, Sour
   std::optional<std::vector<std::int64_t>> extents = target.constantTileExtents();
   if (value.isExpr() && value.asExpr().dtype().isVector() && extents) {
     // A vector into a run of as many elements.
-    std::int64_t count = 1;
-    for (std::int64_t n : *extents)
-      count *= n;
+    const std::int64_t count = *target.elementCount();
     DType type = target.buffer->dtype;
     if (count == value.asExpr().dtype().lanes && extents->back() == count && !type.isVector()) {
       if (Expr x = toExpr(e, value, type.withLanes(static_cast<unsigned>(count)), valueRange))

@@ -85,13 +85,8 @@ struct LoadGroup {
 
   std::int64_t bytes() const {
     std::int64_t sum = 0;
-    for (const CopyStmt *copy : copies) {
-      const std::vector<std::int64_t> extents = *copy->target.constantTileExtents();
-      std::int64_t count = 1;
-      for (std::int64_t extent : extents)
-        count *= extent;
-      sum += storageBytes(copy->target.buffer->dtype, count);
-    }
+    for (const CopyStmt *copy : copies)
+      sum += storageBytes(copy->target.buffer->dtype, *copy->target.elementCount());
     return sum;
   }
 };

@@ -52,10 +52,8 @@ public:
     auto extents = copy.target.constantTileExtents();
     if (!extents || copy.source.constantTileExtents() != extents)
       return false;
-    std::int64_t count = 1;
-    for (std::int64_t extent : *extents)
-      count *= extent;
-    return storageBytes(copy.source.buffer->dtype, count) <= bytesPerThread * launch.threadCount();
+    return storageBytes(copy.source.buffer->dtype, *copy.target.elementCount()) <=
+           bytesPerThread * launch.threadCount();
   }
 
 private:

@@ -12,8 +12,6 @@
 #include "passes/roles/SplitConsumers.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <unordered_map>
 
 namespace tlc::passes {
@@ -163,10 +161,7 @@ bool keepsTwoTiles(const Launch &launch, PassContext &pass, const LaunchPlan &pl
     return tile.rank() == 1 && tile.shape[0].isConstant(columns) ? 1 : 0;
   });
   const std::int64_t tiles = allocatedBytes(launch.body, Scope::Fragment) - rows;
-  const std::vector<std::int64_t> extents = *stored.constantTileExtents();
-  const std::int64_t packed =
-      std::accumulate(extents.begin(), extents.end(), std::int64_t{stored.buffer->dtype.bits() / 8},
-                      std::multiplies<>());
+  const std::int64_t packed = *stored.elementCount() * stored.buffer->dtype.bits() / 8;
   const std::int64_t room = registersOf(launch, channels, plan.split, pass.target).consumer;
   return (tiles + packed) / 4 / launch.threadCount() + rows / 4 / 4 + besideTiles <= room;
 }

@@ -38,10 +38,8 @@ bool rowsContiguous(const Region &region) {
 class Costs {
 public:
   Costs(const CopyStmt &copy, const Layout &home, const Target &target, Index piece)
-      : target(target), piece(piece), bytes(copy.target.buffer->dtype.bits() / 8) {
-    auto tile = copy.target.constantTileExtents();
-    for (Index extent : *tile)
-      elements *= extent;
+      : target(target), piece(piece), bytes(copy.target.buffer->dtype.bits() / 8),
+        elements(*copy.target.elementCount()) {
     auto offset = compose(Layout::strided(home.outputSizes(), {assumedPitch, 1}, "offset"), home);
     if (!offset)
       return;
@@ -79,7 +77,7 @@ private:
   }
 
   const Target &target;
-  Index piece, bytes, elements = 1;
+  Index piece, bytes, elements;
 };
 
 std::string slots(double value) { return std::to_string(std::llround(value)); }

@@ -116,16 +116,13 @@ private:
           inside = times * widened(substitute(tripCount(*loop), middle));
         forEachBlock(*stmt, [&](const Block &inner) { visit(inner, inside); });
         const auto *copy = dynCast<CopyStmt>(stmt.get());
-        auto tile = copy ? copy->target.constantTileExtents() : std::nullopt;
-        if (!tile || std::none_of(tensors.begin(), tensors.end(), [&](const auto &packed) {
+        auto elements = copy ? copy->target.elementCount() : std::nullopt;
+        if (!elements || std::none_of(tensors.begin(), tensors.end(), [&](const auto &packed) {
               return packed.first == copy->source.buffer;
             }))
           continue;
-        std::int64_t elements = 1;
-        for (std::int64_t extent : *tile)
-          elements *= extent;
         known &= isOfLauncher(times);
-        sum = sum ? sum + times * elements : times * elements;
+        sum = sum ? sum + times * *elements : times * *elements;
       }
     };
     visit(launch.body, product(context, launch.grid));
