@@ -31,8 +31,8 @@ std::string guardOf(const std::string &headerName) {
   return out + "_INCLUDED";
 }
 
-/// What the launcher checks of sizes and scalars, in words and each once: launches of one kernel often
-/// need the same, and so do the variants for several machines.
+/// What the launcher checks of sizes and scalars, in words and each once: launches of one kernel
+/// often need the same, and so do the variants for several machines.
 std::vector<std::string> conditions(const Unit &unit) {
   std::vector<std::string> found;
   for (const Variant &variant : unit.variants)
