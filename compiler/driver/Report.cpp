@@ -27,6 +27,8 @@ public:
   }
 
   void print(TextWriter &out) const {
+    for (const std::string &note : launch.notes)
+      out.line("// " + note);
     const std::int64_t producers = std::min(launch.extraThreads, target.limits.groupThreads());
     const std::int64_t ahead = launch.extraThreads - producers;
     out.line("// threads " + text(launch.threadCount()) +

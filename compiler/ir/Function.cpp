@@ -29,6 +29,11 @@ Buffer &Function::addBuffer(std::string name, DType dtype, Scope scope, std::vec
   return *buffers.back();
 }
 
+void Launch::note(const std::string &text) {
+  if (std::find(notes.begin(), notes.end(), text) == notes.end())
+    notes.push_back(text);
+}
+
 bool usesThread(const Launch &launch, Expr e) {
   return uses(e, launch.tid) || std::any_of(launch.threadVars.begin(), launch.threadVars.end(),
                                             [&](Expr var) { return var && uses(e, var); });

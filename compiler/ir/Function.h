@@ -79,7 +79,11 @@ struct Launch {
   std::int64_t sharedBytes = 0;    ///< set by plan-shared
   Block body;
   SourceRange range;
+  /// What passes made of it that no word of a schedule says, and why: for people (`tlc report`).
+  std::vector<std::string> notes;
 
+  /// Adds to the notes what is not among them.
+  void note(const std::string &text);
   std::int64_t threadCount() const { return threads[0] * threads[1] * threads[2]; }
 };
 

@@ -69,12 +69,18 @@ public:
     });
   }
 
-  void run(Block &block) {
+  /// Whether something was moved.
+  bool run(Block &block) {
+    bool filled = false;
     for (StmtPtr &stmt : block)
-      forEachBlock(*stmt, [&](Block &inner) { run(inner); });
+      forEachBlock(*stmt, [&](Block &inner) { filled |= run(inner); });
     for (std::size_t wait = 1; wait < block.size(); ++wait)
-      if (isWgmma(*block[wait], false) && isWgmma(*block[wait - 1], true))
-        wait += fill(block, wait);
+      if (isWgmma(*block[wait], false) && isWgmma(*block[wait - 1], true)) {
+        const std::size_t moved = fill(block, wait);
+        filled |= moved > 0;
+        wait += moved;
+      }
+    return filled;
   }
 
 private:
@@ -169,7 +175,8 @@ private:
 
 void fillWaits(Function &function, PassContext &) {
   for (auto &launch : function.launches)
-    WaitFiller(function, *launch).run(launch->body);
+    if (WaitFiller(function, *launch).run(launch->body))
+      launch->note("what needs no product is done while the one that all wait for runs");
 }
 
 } // namespace tlc::passes

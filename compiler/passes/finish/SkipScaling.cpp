@@ -48,7 +48,7 @@ struct Scaling {
 class Skipper {
 public:
   Skipper(Function &function, Launch &launch, bool joined)
-      : function(function), uniformity(launch), joined(joined) {}
+      : function(function), launch(launch), uniformity(launch), joined(joined) {}
 
   void run(Block &block) {
     for (StmtPtr &stmt : block)
@@ -234,9 +234,11 @@ private:
     vote.args = {scales};
     vote.result = context.var("scales", Scalar::Bool);
     b.when(vote.result, [&] { b.add(std::move(loop)); });
+    launch.note("sums are scaled only where a row of the warp wants it: in most rounds none does");
   }
 
   Function &function;
+  Launch &launch;
   analysis::Uniformity uniformity;
   const bool joined;
   std::vector<const Buffer *> accumulators; ///< of products of the block being looked at

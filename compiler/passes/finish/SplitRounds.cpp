@@ -98,16 +98,9 @@ public:
     });
   }
 
-  void run(Block &block) {
-    Block out;
-    for (StmtPtr &stmt : block) {
-      forEachBlock(*stmt, [&](Block &inner) { run(inner); });
-      if (auto mask = masks.find(stmt.get()); mask != masks.end())
-        split(std::move(stmt), mask->second, out);
-      else
-        out.push_back(std::move(stmt));
-    }
-    block = std::move(out);
+  void run(Launch &divided) {
+    launch = &divided;
+    visit(divided.body);
   }
 
 private:
@@ -115,6 +108,18 @@ private:
   struct Mask {
     Expr condition, first;
   };
+
+  void visit(Block &block) {
+    Block out;
+    for (StmtPtr &stmt : block) {
+      forEachBlock(*stmt, [&](Block &inner) { visit(inner); });
+      if (auto mask = masks.find(stmt.get()); mask != masks.end())
+        split(std::move(stmt), mask->second, out);
+      else
+        out.push_back(std::move(stmt));
+    }
+    block = std::move(out);
+  }
 
   /// Of a loop of products; nothing: no branch is such.
   static std::optional<Mask> maskOf(const ForStmt &loop, const analysis::Ranges &ranges) {
@@ -155,6 +160,8 @@ private:
     auto &before = cast<ForStmt>(*stmt), &behind = cast<ForStmt>(*copy);
     Builder b(function, out);
     b.range = before.range;
+    launch->note("rounds of `" + before.var->name +
+                 "` that a mask concerns have a loop of their own: the others do not ask for it");
     // Within the loop's bounds it is int32 again.
     Expr first = minimum(maximum(mask.first, before.lo), before.hi);
     first = b.let("masked", function.context->cast(Scalar::Int32, first));
@@ -166,6 +173,7 @@ private:
   }
 
   Function &function;
+  Launch *launch = nullptr; ///< the one that is changed
   std::unordered_map<const Stmt *, Mask> masks;
 };
 
@@ -174,7 +182,7 @@ private:
 void splitRounds(Function &function, PassContext &) {
   RoundSplitter splitter(function);
   for (auto &launch : function.launches)
-    splitter.run(launch->body);
+    splitter.run(*launch);
 }
 
 } // namespace tlc::passes

@@ -360,6 +360,8 @@ void overlapProducts(Function &function, PassContext &context) {
       });
     };
     inRoles([&](Block &body) { overlapper.block(body); });
+    if (!overlapper.wantedLater.empty())
+      launch->note("the second product of a round runs beside the work of the next one");
     inRoles([&](Block &body) { LoadDelayer(function, overlapper.wantedLater).block(body); });
   }
 }

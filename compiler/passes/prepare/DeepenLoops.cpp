@@ -180,7 +180,12 @@ private:
       gemm->b = wholeRegion(context, *gemm->b.buffer);
     }
     loop.hi = floorDiv(loop.hi + (factor - 1), factor);
-    loop.stages = std::max<std::int64_t>(2, (loop.stages + factor - 1) / factor);
+    const std::int64_t written = loop.stages;
+    loop.stages = std::max<std::int64_t>(2, (written + factor - 1) / factor);
+    launch.note("rounds of `" + loop.var->name + "` are " + std::to_string(depth * factor) +
+                " deep, with " + std::to_string(loop.stages) + " stages; as written " +
+                std::to_string(depth) + ", with " + std::to_string(written) +
+                ": rows of tiles fill 128 bytes");
   }
 
   Launch &launch;

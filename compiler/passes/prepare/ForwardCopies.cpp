@@ -107,6 +107,8 @@ private:
       if (!isStore(*in, *out) && !(isLoad(*in, *out) && !products && !around.pipelined))
         continue;
       gone.insert(in->target.buffer);
+      launch.note("`" + in->target.buffer->name + "` is passed by: it would only hand `" +
+                  in->source.buffer->name + "` on to `" + out->target.buffer->name + "`");
       out->source = in->source;
       block.erase(block.begin() + static_cast<std::ptrdiff_t>(i));
     }

@@ -122,6 +122,12 @@ public:
     });
   }
 
+  void run(Launch &masked) {
+    launch = &masked;
+    block(masked.body, false);
+  }
+
+private:
   /// `inLoop`: elsewhere a mask is written once, which costs little.
   void block(Block &b, bool inLoop) {
     Block out;
@@ -147,8 +153,9 @@ public:
     b = std::move(out);
   }
 
-private:
   void guard(const Mask &mask, StmtPtr map, bool clears, Block &out) {
+    launch->note("`" + mask.tile->name +
+                 "` is masked only where the mask cuts it: most tiles are left whole");
     auto branch = std::make_unique<IfStmt>(map->range);
     branch->condition = logicalNot(mask.whole);
     if (!clears) {
@@ -162,6 +169,7 @@ private:
   }
 
   Function &function;
+  Launch *launch = nullptr; ///< the one that is changed
   std::unordered_map<const Stmt *, Mask> masks;
 };
 
@@ -172,7 +180,7 @@ void guardMasks(Function &function, PassContext &context) {
     return;
   MaskGuard guard(function);
   for (auto &launch : function.launches)
-    guard.block(launch->body, false);
+    guard.run(*launch);
 }
 
 } // namespace tlc::passes

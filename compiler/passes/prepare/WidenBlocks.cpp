@@ -70,16 +70,22 @@ public:
     if (launch.threads[1] != 1 || launch.threads[2] != 1 || launch.threads[0] % group != 0 ||
         !isOfTiles(launch.body, {}))
       return;
-    std::int64_t threads = launch.threads[0];
+    const std::int64_t written = launch.threads[0];
+    std::int64_t threads = written;
     auto halves = [&] {
       return threads * 2 <= mostGroups * group && rows % (64 * (threads * 2 / group)) == 0;
     };
     while (registersOf(launch.body, threads) > target.limits.registersPerThread && halves())
       threads *= 2;
+    const bool holds = threads == written;
     if (threads == group && pipelined && halves())
       threads *= 2;
-    if (registersOf(launch.body, threads) <= target.limits.registersPerThread)
-      launch.threads[0] = threads;
+    if (threads == written || registersOf(launch.body, threads) > target.limits.registersPerThread)
+      return;
+    launch.threads[0] = threads;
+    launch.note(std::to_string(threads) + " threads, " + std::to_string(written) + " as written: " +
+                (holds ? "one warpgroup multiplies while another waits for its products"
+                       : "fewer could not hold the tiles"));
   }
 
 private:

@@ -95,6 +95,8 @@ private:
     auto first = numbers.reserve(groups);
     if (!first)
       return;
+    launch.note("warpgroups start their products one after the other: while one multiplies, "
+                "another does the rest of its round");
     Expr group = floorDiv(role.first == 0 ? launch.tid : launch.tid - role.first,
                           pass.target.limits.groupThreads());
     Expr isLast = equals(group, groups - 1), own = context.int32(*first) + group;
