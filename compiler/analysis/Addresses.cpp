@@ -511,21 +511,21 @@ bool ThreadAddresses::onlyOwnOfAll(const Address &a, const Address &b, const Ran
 }
 
 bool ThreadAddresses::apartOver(const Address &address, std::span<const Rounds> loops,
-                                const Ranges &ranges) {
+                                Interval threads, const Ranges &ranges) {
   if (address.warp || !address.index || !address.version)
     return false;
-  InRounds over;
+  InRounds over{{launch.tid.get(), threads.lo, threads.hi}};
   for (const auto &[var, values] : loops)
     over.emplace_back(var.get(), values.lo, values.hi);
   auto [known, isNew] = apartIn.try_emplace(
       {address.index.get(), address.count, std::move(over), ranges.valuesKnown()}, false);
   if (isNew)
-    known->second = computeApartOver(address, loops, ranges);
+    known->second = computeApartOver(address, loops, threads, ranges);
   return known->second;
 }
 
 bool ThreadAddresses::computeApartOver(const Address &address, std::span<const Rounds> loops,
-                                       const Ranges &ranges) {
+                                       Interval threads, const Ranges &ranges) {
   constexpr std::int64_t several = -1;
   struct InRound {
     Run run; ///< owner: the thread, or `several`
@@ -536,8 +536,6 @@ bool ThreadAddresses::computeApartOver(const Address &address, std::span<const R
   std::vector<InRound> all;
   std::vector<Run> runs;
   std::optional<Poly> rest;
-  // Of a role's statements only its threads come here.
-  const Interval threads = ranges.interval(launch.tid);
   const auto &[var, values] = loops.front();
   for (std::int64_t round = values.lo; round <= values.hi; ++round) {
     runs.clear();

@@ -63,10 +63,11 @@ public:
   /// As `onlyOwn`, of all accesses that indices with such variables stand for, thread by thread.
   /// `ranges` must know nothing that holds for some threads only: both are looked at in all.
   bool onlyOwnOfAll(const Address &a, const Address &b, const Ranges &ranges);
-  /// Whether no thread touches in one round of the first of some short loops, in whatever rounds of
-  /// the others, what another one touches in another; what else the index depends on stays as it
-  /// is.
-  bool apartOver(const Address &address, std::span<const Rounds> loops, const Ranges &ranges);
+  /// Whether none of `threads` touches in one round of the first of some short loops, in whatever
+  /// rounds of the others, what another one touches in another; what else the index depends on
+  /// stays as it is.
+  bool apartOver(const Address &address, std::span<const Rounds> loops, Interval threads,
+                 const Ranges &ranges);
   /// The elements that each warp's threads may touch, for all values of the variables in scope;
   /// null: nothing is known. Kept as long as this lives; equal elements have equal addresses.
   const WarpElements *byWarps(const Address &address, Ranges &ranges);
@@ -98,7 +99,7 @@ private:
   const Runs *runsOf(const Address &address, std::int64_t most, const Ranges &ranges);
   bool ownedAlike(const Runs &first, const Runs &second);
   bool fewCombinations(std::span<const Rounds> loops) const;
-  bool computeApartOver(const Address &address, std::span<const Rounds> loops,
+  bool computeApartOver(const Address &address, std::span<const Rounds> loops, Interval threads,
                         const Ranges &ranges);
   bool addRuns(const Address &address, ir::Expr index, std::span<const Rounds> loops,
                Interval threads, const Ranges &ranges, std::vector<Run> &runs,
@@ -121,7 +122,8 @@ private:
   std::map<std::tuple<const ir::ExprNode *, std::int64_t, States::Id>, const WarpElements *>
       ofIndex;
   std::map<std::pair<const WarpElements *, const WarpElements *>, bool> inOwnWarp;
-  /// By index, length of the run, variables of loops with their ends, and what is known of others.
+  /// By index, length of the run, threads and variables of loops with their ends, and what is known
+  /// of others.
   using InRounds = std::vector<std::tuple<const ir::ExprNode *, std::int64_t, std::int64_t>>;
   std::map<std::tuple<const ir::ExprNode *, std::int64_t, InRounds, States::Id>, bool> apartIn;
   /// By index, length of the run, rounds of the longest loop and what is known of variables.

@@ -194,8 +194,11 @@ bool SyncAnalysis::elsewhereEachTime(const Pending &pending, const Address &addr
   const bool singly = std::any_of(loops.begin(), loops.end(), [&](const LoopFrame &frame) {
     return frame.singly && contains(*pending.carriedBy, *frame.loop);
   });
+  Interval everyone{0, launch.threadCount() + launch.extraThreads - 1};
   bool inside = false;
   for (const Stmt *around : chain(*address.stmt)) {
+    if (const auto *role = dynCast<RoleStmt>(around))
+      everyone = {role->first, role->first + role->count - 1};
     inside |= around == pending.carriedBy;
     if (!inside)
       continue;
@@ -216,7 +219,8 @@ bool SyncAnalysis::elsewhereEachTime(const Pending &pending, const Address &addr
   collectVars(address.version, versions);
   return std::none_of(versions.begin(), versions.end(),
                       [&](Expr var) { return isLoop(var) || defined.count(var.get()); }) &&
-         threads.apartOver(address, rounds, ranges);
+         threads.apartOver(address, rounds, singly ? everyone : ranges.interval(launch.tid),
+                           ranges);
 }
 
 /// Finds the place of the barrier between a pending access and `stmt`: in the innermost block that
