@@ -99,7 +99,7 @@ TEST_CASE("atoms: what fits, and what policies ask for") {
   // A schedule's word counts; an instruction that is not there is an error.
   GemmKernel k(128, 128, 32, 128);
   Pipeline p("sm80");
-  p.schedule.launches.push_back({});
+  p.schedule.launches.emplace_back().name = k.function->name;
   p.schedule.launches[0].gemms.push_back({"mma_m16n8k8_f16_f16_f32", 4, 1});
   p.run(*k.function, {passes::selectAtoms});
   CHECK(all<GemmStmt>(*k.function).at(0)->atom->k == 8);
