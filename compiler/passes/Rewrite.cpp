@@ -1,6 +1,7 @@
 #include "passes/Rewrite.h"
 
 #include "ir/Visit.h"
+#include "passes/pipeline/PipelineLoops.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -148,7 +149,7 @@ namespace {
 
 class DeadCode {
 public:
-  explicit DeadCode(Function &function) : function(function) {}
+  DeadCode(Function &function, bool tiles) : function(function), tiles(tiles) {}
 
   void run() {
     // A let removed may free the one it used; they stand in order, so few rounds do.
@@ -158,7 +159,9 @@ public:
         uses = countUses(launch->body);
         accessed.clear();
         readBuffers.clear();
+        looksAtTiles = tiles;
         walk(launch->body, [&](Stmt &stmt) {
+          looksAtTiles &= !isa<SourceStmt>(stmt); // which may speak of anything
           forEachUse(stmt, [&](const BufferUse &use) {
             for (const Buffer *b = use.buffer; b; b = b->base)
               accessed.insert(b);
@@ -167,7 +170,7 @@ public:
           });
           return true;
         });
-        clean(launch->body);
+        clean(launch->body, false, *launch);
       }
       if (!changed)
         return;
@@ -187,17 +190,31 @@ private:
   }
 
   /// Whether what is written there is of no use to anybody.
-  bool unread(const Element &target) const {
-    const Buffer *storage = target.buffer->storage();
-    return storage->scope == Scope::Local && !readBuffers.count(storage);
+  bool unread(const Buffer &target) const {
+    const Buffer *storage = target.storage();
+    const bool tile = storage->scope == Scope::Shared || storage->scope == Scope::Fragment;
+    return (storage->scope == Scope::Local || (tile && looksAtTiles)) &&
+           !readBuffers.count(storage);
+  }
+
+  /// Whether a copy does nothing but to copy: nobody waits for it or counts it.
+  static bool onlyCopies(const CopyStmt &copy) {
+    return copy.copyKind == CopyKind::Auto && !copy.async && !copy.barrier.buffer &&
+           !copy.multicast;
   }
 
   bool dead(Stmt &stmt) {
     switch (stmt.kind) {
     case StmtKind::Store:
-      return unread(cast<StoreStmt>(stmt).target);
+      return unread(*cast<StoreStmt>(stmt).target.buffer);
     case StmtKind::Move:
-      return unread(cast<MoveStmt>(stmt).target);
+      return unread(*cast<MoveStmt>(stmt).target.buffer);
+    case StmtKind::Fill:
+      return unread(*cast<FillStmt>(stmt).target.buffer);
+    case StmtKind::Copy: {
+      auto &copy = cast<CopyStmt>(stmt);
+      return onlyCopies(copy) && unread(*copy.target.buffer);
+    }
     case StmtKind::Let:
       return !used(cast<LetStmt>(stmt).var);
     case StmtKind::Load:
@@ -227,12 +244,21 @@ private:
     }
   }
 
-  /// Backwards, so that a use goes before its definition is looked at.
-  void clean(Block &block) {
+  static bool hasNumber(const Stmt &stmt) {
+    return !isa<LetStmt>(stmt) && !isa<LoadStmt>(stmt) && !isa<AllocStmt>(stmt);
+  }
+
+  /// Backwards, so that a use goes before its definition is looked at. `arranged`: it is that of a
+  /// loop whose statements have numbers.
+  void clean(Block &block, bool arranged, Launch &launch) {
     for (std::size_t i = block.size(); i-- > 0;) {
-      forEachBlock(*block[i], [&](Block &inner) { clean(inner); });
-      if (!dead(*block[i]))
+      const auto *loop = dynCast<ForStmt>(block[i].get());
+      const bool inner = loop && isArranged(*loop);
+      forEachBlock(*block[i], [&](Block &nested) { clean(nested, inner, launch); });
+      if ((arranged && hasNumber(*block[i])) || !dead(*block[i]))
         continue;
+      if (const auto *alloc = dynCast<AllocStmt>(block[i].get()); alloc && tiles)
+        launch.note("`" + alloc->buffer->name + "` is left out: nobody reads it");
       release(*block[i]);
       block.erase(block.begin() + static_cast<std::ptrdiff_t>(i));
       changed = true;
@@ -240,6 +266,8 @@ private:
   }
 
   Function &function;
+  const bool tiles;          ///< of blocks are looked at as well
+  bool looksAtTiles = false; ///< of this launch
   std::unordered_map<const ExprNode *, unsigned> uses;
   std::unordered_set<const Buffer *> accessed, readBuffers; ///< the latter: by storage
   bool changed = false;
@@ -247,6 +275,8 @@ private:
 
 } // namespace
 
-void removeDeadCode(Function &function) { DeadCode(function).run(); }
+void removeDeadCode(Function &function) { DeadCode(function, false).run(); }
+
+void removeUnreadTiles(Function &function) { DeadCode(function, true).run(); }
 
 } // namespace tlc::passes

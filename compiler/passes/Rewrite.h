@@ -37,7 +37,10 @@ void makeSerial(ir::ForStmt &loop);
 std::unordered_map<const ir::ExprNode *, unsigned> countUses(const ir::Block &block);
 
 /// Removes lets and loads that nobody uses, writes to thread-local arrays that nobody reads, loops
-/// and branches without content, and allocations of buffers that are nowhere accessed.
+/// and branches without content, and allocations of buffers that are nowhere accessed. Statements
+/// whose numbers a loop's order and stages speak of stay.
 void removeDeadCode(ir::Function &function);
+/// The same, and removes what fills fragments and shared tiles that nobody reads.
+void removeUnreadTiles(ir::Function &function);
 
 } // namespace tlc::passes

@@ -58,6 +58,7 @@ const Form forms[] = {
     {"without aligned-variants", nullptr, "aligned-variants"},
     {"without deepen-loops", nullptr, "deepen-loops"},
     {"without widen-tiles", nullptr, "widen-tiles"},
+    {"without unread-tiles", nullptr, "unread-tiles"},
     {"without guard-masks", nullptr, "guard-masks"},
     {"without overlap-products", nullptr, "overlap-products"},
     {"without stage-stores", nullptr, "stage-stores"},

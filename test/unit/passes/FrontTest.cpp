@@ -235,3 +235,39 @@ TEST_CASE("what a schedule does not mention is left as planned") {
   CHECK_FALSE(none.run({"plan"}));
   CHECK(none.reported(diag::ScheduleCluster));
 }
+
+TEST_CASE("tiles that nobody reads are left out, and what is stored is what was") {
+  TextKernel kernel(R"(func @k(%A: global f16[256, 32], %C: global f16[256, 32] out) {
+  launch grid(4) threads(64) blocks(%bx) tid(%tid) {
+    alloc %a: shared f16[64, 32]
+    alloc %aside: shared f16[64, 32]
+    alloc %mine: fragment f16[64, 32]
+    alloc %twice: fragment f32[64, 32]
+    copy %A[%bx * 64 : +64, 0 : +32] -> %a
+    copy %a -> %mine
+    copy %mine -> %twice
+    copy %mine -> %aside
+    map %i in 64, %j in 32 {
+      load %x = %mine[%i, %j]
+      store %aside[%i, %j] = %x * 2.0
+      store %mine[%i, %j] = %x + 1.0
+    }
+    if %bx > 1 {
+      fill %aside = 0.0
+    }
+    copy %mine -> %C[%bx * 64 : +64, 0 : +32]
+  }
+}
+)",
+                    "sm90");
+  kernel.mustRun({"unread-tiles"});
+  INFO(kernel.text());
+  CHECK_FALSE(kernel.contains("%aside"));
+  CHECK_FALSE(kernel.contains("%twice"));
+  CHECK(kernel.all<CopyStmt>().size() == 3);
+  CHECK(kernel.all<IfStmt>().empty());
+  REQUIRE(kernel.function->launches.front()->notes.size() == 2);
+  kernel.checkSame();
+  kernel.mustRun();
+  kernel.checkSame();
+}
