@@ -274,6 +274,8 @@ void execExprStmt(Elaborator &e, const ast::ExprStmt &stmt) {
   Value value = e.eval(*stmt.value);
   if (e.kernel && value.isRuntime())
     runtimeDiscard(e, value, stmt.range);
+  else if (e.inKernel() && value.isPoison())
+    e.poisonError(value, stmt.range, "what it does in the kernel would be missing");
 }
 
 Flow execWith(Elaborator &e, const ast::With &stmt) {
