@@ -169,6 +169,7 @@ constexpr Dialect cuda = {
     {"tlc::fence_proxy_async()", "tlc::fence_mbarrier_init()", "tlc::wgmma_fence()",
      "__threadfence_block()", "__threadfence()", "__threadfence_system()"},
     cudaMathName,
+    "divide",
     cudaHint,
 };
 
@@ -187,6 +188,7 @@ constexpr Dialect hip = {
     "",
     {"", "", "", "__threadfence_block()", "__threadfence()", "__threadfence_system()"},
     cudaMathName,
+    "",
     cudaHint,
 };
 
@@ -206,6 +208,7 @@ constexpr Dialect cpp = {
      "std::atomic_thread_fence(std::memory_order_seq_cst)",
      "std::atomic_thread_fence(std::memory_order_seq_cst)"},
     cppMathName,
+    "",
     cppHint,
 };
 

@@ -31,6 +31,7 @@ struct Dialect {
   std::string_view warpBarrier;              ///< function that takes a mask
   std::array<std::string_view, 6> fences; ///< by ir::FenceKind; runtime functions start with tlc::
   MathSpelling (*math)(ir::MathFn fn, bool isDouble);
+  std::string_view divide; ///< function of the runtime for quotients of floats; "": `/`
   /// The line before a loop that says more about it: "#pragma unroll", "TLC_INDEPENDENT"; "" if
   /// nothing need be said. `factor` 0: unrolled wholly.
   std::string (*loopHint)(ir::ForKind kind, std::int64_t factor);

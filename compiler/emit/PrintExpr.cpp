@@ -327,6 +327,18 @@ ExprPrinter::Text ExprPrinter::division(Expr e, unsigned lane) {
   return wrapped(e.dtype().element(), {callRuntime(quotient ? "floor_div" : "floor_mod", e, lane)});
 }
 
+ExprPrinter::Text ExprPrinter::quotient(Expr e, unsigned lane) {
+  // The downstream compiler makes a multiplication of a division by a power of two.
+  auto isPowerOfTwo = [](Expr divisor) {
+    int exponent = 0;
+    return divisor.isFloat() && std::frexp(std::fabs(divisor->real), &exponent) == 0.5;
+  };
+  if (onHost || dialect.divide.empty() || e.dtype().element() != DType(Scalar::Float32) ||
+      isPowerOfTwo(e->operands[1]))
+    return infix(e, lane, "/", Precedence::Product, false);
+  return {callRuntime(dialect.divide, e, lane)};
+}
+
 ExprPrinter::Text ExprPrinter::extremum(Expr e, unsigned lane, std::string_view name) {
   return {callRuntime(name, e, lane)};
 }
@@ -361,8 +373,7 @@ ExprPrinter::Text ExprPrinter::binary(Expr e, unsigned lane) {
     return half ? Text{callRuntime("mul", e, lane)}
                 : infix(e, lane, "*", Precedence::Product, false);
   case BinaryOp::Div:
-    return half ? Text{callRuntime("div", e, lane)}
-                : infix(e, lane, "/", Precedence::Product, false);
+    return half ? Text{callRuntime("div", e, lane)} : quotient(e, lane);
   case BinaryOp::FloorDiv:
   case BinaryOp::FloorMod:
     return division(e, lane);

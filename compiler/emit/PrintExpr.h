@@ -71,6 +71,8 @@ private:
   Text sum(ir::Expr e, unsigned lane);
   Text infix(ir::Expr e, unsigned lane, std::string_view symbol, Precedence level, bool grouped);
   Text division(ir::Expr e, unsigned lane);
+  /// Of floats.
+  Text quotient(ir::Expr e, unsigned lane);
   Text comparison(ir::Expr e, unsigned lane, std::string_view symbol, Precedence level);
   Text narrowBinary(ir::Expr e, unsigned lane);
   Text extremum(ir::Expr e, unsigned lane, std::string_view name);
