@@ -149,6 +149,68 @@ template <int Fault> bool ringSummed() {
   return true;
 }
 
+// ---- a ring that two warps empty in turns, two slots at a time
+
+enum RingTurns { turnsClean, turnsNotTaken, turnsTooEarly };
+
+template <int Fault>
+__global__ void __launch_bounds__(96) ring_turns(const float *__restrict__ X, float *__restrict__ Y, int tiles) {
+  TLC_DYNAMIC_SHARED(unsigned char, arena, 128);
+  float *const tile = reinterpret_cast<float *>(arena);
+  uint64_t *const full = reinterpret_cast<uint64_t *>(arena + 256), *const empty = full + 2, *const turns = full + 4;
+  const int tid = int(threadIdx.x), lane = tid % 32, reader = tid / 32 - 1;
+  if (tid == 0) {
+    for (int s = 0; s < 2; ++s) {
+      tlc::mbarrier_init(&full[s], 1);
+      tlc::mbarrier_init(&empty[s], 1);
+      tlc::mbarrier_init(&turns[s], 1);
+    }
+    tlc::fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (reader < 0) {
+    for (int k = 0; k < 2 * tiles && lane == 0; ++k) {
+      const int s = k % 2;
+      tlc::mbarrier_wait(&empty[s], k / 2 % 2 ^ 1);
+      tlc::mbarrier_arrive_expect_tx(&full[s], 128);
+      tlc::bulk_load(tile + s * 32, X + k * 32, 128, &full[s]); // mark: fill_turn
+    }
+    return;
+  }
+  for (int t = reader; t < tiles; t += 2) {
+    // Whose phases they are only the turn says: all of a reader's have one parity.
+    if (Fault != turnsNotTaken)
+      tlc::mbarrier_wait(&turns[reader], t / 2 % 2 ^ (reader == 0));
+    float sum = 0;
+    for (int s = 0; s < 2; ++s) {
+      if (Fault == turnsTooEarly && s == 1 && lane == 0)
+        tlc::mbarrier_arrive(&turns[1 - reader]);
+      tlc::mbarrier_wait(&full[s], t % 2); // mark: wait_turn
+      sum += tile[s * 32 + lane]; // mark: use_turn
+      __syncwarp();
+      if (lane == 0)
+        tlc::mbarrier_arrive(&empty[s]); // mark: release_turn
+    }
+    if (Fault != turnsTooEarly && lane == 0)
+      tlc::mbarrier_arrive(&turns[1 - reader]);
+    Y[t * 32 + lane] = sum;
+  }
+}
+template <int Fault> bool ringTurns() {
+  const int tiles = 5;
+  std::vector<float> x(tiles * 64);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = number(i);
+  float *y = reserve<float>(tiles * 32);
+  if (!start(ring_turns<Fault>, {1, 96, 256 + 48}, upload(x), y, tiles))
+    return false;
+  const auto result = download(y, tiles * 32);
+  for (size_t i = 0; i < result.size(); ++i)
+    if (result[i] != x[i / 32 * 64 + i % 32] + x[i / 32 * 64 + 32 + i % 32])
+      return false;
+  return true;
+}
+
 // ---- boxes of 1 to 5 dimensions, partly outside: zeros come, nothing is stored there
 
 constexpr int dims[5] = {20, 5, 4, 3, 2}, box[5] = {8, 3, 2, 2, 2}, first[5] = {-4, 3, -1, 2, 1};
@@ -481,6 +543,9 @@ void addHopperCopies(std::vector<Case> &cases) {
       {"bulk ring: filled without a wait", ringSummed<ringNotWaitedFor>, "race,mbarrier,uninitialised", "use,fill,wait_full,expect"},
       {"bulk ring: parity of the empty barrier", ringSummed<ringParity>, "deadlock", "wait_empty"},
       {"bulk ring: stages in one place", ringSummed<ringOneStage>, "race", "use,fill"},
+      {"ring in turns", ringTurns<turnsClean>, "", ""},
+      {"ring in turns: not taken", ringTurns<turnsNotTaken>, "mbarrier,race,uninitialised", "wait_turn,use_turn,fill_turn,release_turn"},
+      {"ring in turns: passed on before the last slot was seen", ringTurns<turnsTooEarly>, "mbarrier,race,uninitialised", "wait_turn,use_turn,fill_turn,release_turn"},
       {"boxes: 1 dimension", boxes<1>, "", ""},
       {"boxes: 2 dimensions", boxes<2>, "", ""},
       {"boxes: 3 dimensions", boxes<3>, "", ""},

@@ -203,22 +203,21 @@ static void arrive(u32 bar, const Arrival &arrival, Site s) {
 void mbarrier_arrive(u32 bar, u32 count, int64_t expect, Site s) {
   arrive(bar, {count, expect, current->c, "arrive"}, s);
 }
-// The phase a thread waits for is told from the parities of its own waits; a barrier that has gone
-// past that phase gives no meaning to the parity any more. Nothing is remembered of a wait that did
-// not succeed: the same may be asked again.
+// The phase a thread waits for is told from the parities of its own waits, and from what it has been
+// told of copies to phases that it has not waited for itself: those who take phases in turns tell
+// each other. A barrier that has gone past that phase gives no meaning to the parity any more.
+// Nothing is remembered of a wait that did not succeed: the same may be asked again.
 static MBarrier *asked_for(u32 bar, u32 parity, u32 pc) {
   Thread *t = current;
   MBarrier *b = find_barrier(bar, "wait", pc);
   use_barrier(b, t, false, pc);
   auto it = t->phases_seen.find(b->at);
-  int64_t wanted = parity & 1 ? -1 : 0;
-  if (it != t->phases_seen.end()) {
-    wanted = it->second;
-    if (((wanted & 1) != 0) != ((parity & 1) != 0))
-      ++wanted;
-    else if (b->phase - 1 > wanted)
-      wanted = b->phase - 1 - ((b->phase - 1 - wanted) & 1);
-  }
+  const bool waited = it != t->phases_seen.end();
+  int64_t wanted = std::max<int64_t>(waited ? it->second : -1, int64_t(t->c.g.get(b->slot)) - 1);
+  if (((wanted & 1) != 0) != ((parity & 1) != 0))
+    ++wanted;
+  else if (waited && b->phase - 1 > wanted)
+    wanted = b->phase - 1 - ((b->phase - 1 - wanted) & 1);
   if (b->phase - 1 > wanted)
     report("mbarrier",
            format("%s waits for phase %lld of %s, which is past phase %lld already (parity says "
