@@ -130,12 +130,13 @@ std::vector<Address> addressesOf(const Stmt &stmt, const Ranges &ranges) {
 
 namespace {
 
-/// Bytes of the arena that a placed shared buffer takes with all its versions.
+/// Bytes of the arena that a placed shared buffer takes with all its versions and copies.
 std::optional<Interval> arenaBytes(const Buffer &storage) {
   if (storage.scope != Scope::Shared || storage.sharedOffset < 0 || storage.versionBytes <= 0)
     return std::nullopt;
-  return Interval{storage.sharedOffset,
-                  storage.sharedOffset + storage.versions * storage.versionBytes - 1};
+  return Interval{storage.sharedOffset, storage.sharedOffset +
+                                            (storage.teams - 1) * storage.teamBytes +
+                                            storage.versions * storage.versionBytes - 1};
 }
 
 bool storagesMeet(const Buffer &a, const Buffer &b) {

@@ -150,12 +150,25 @@ void Ranges::enter(const Launch &launch) {
 }
 
 void Ranges::bind(const RoleStmt &role) {
-  States::Change change(states, {Kind::Role, {}, {role.first, role.count}});
+  States::Change change(states, {Kind::Role, {role.team.get()}, {role.first, role.threads()}});
   for (Expr var : linearThread) {
     // The range known so far is the enclosing role's.
     std::int64_t first = interval(var).lo + role.first;
+    refine(var, Interval{first, first + role.threads() - 1});
+  }
+  if (role.team)
+    refine(role.team, Interval{0, role.teams - 1});
+}
+
+void Ranges::bindTeam(const RoleStmt &role, std::int64_t team) {
+  if (!role.team)
+    return;
+  States::Change change(states, {Kind::Team, {role.team.get()}, {role.count, team}});
+  for (Expr var : linearThread) {
+    std::int64_t first = interval(var).lo + team * role.count;
     refine(var, Interval{first, first + role.count - 1});
   }
+  refine(role.team, Interval{team, team});
 }
 
 void Ranges::bind(const ForStmt &loop) {

@@ -44,12 +44,13 @@ public:
     States::Id known, values;
   };
 
-  void enter(const ir::Launch &launch);        ///< block and thread variables
-  void bind(const ir::ForStmt &loop);          ///< the loop variable, in the body
-  void bind(const ir::MapStmt &map);           ///< the map's variables, in the body
-  void bind(const ir::RoleStmt &role);         ///< the thread indices, in the body
-  void bind(const ir::LetStmt &let);           ///< after the statement
-  void bindVar(ir::Expr var, Interval values); ///< lo <= var <= hi
+  void enter(const ir::Launch &launch);                       ///< block and thread variables
+  void bind(const ir::ForStmt &loop);                         ///< the loop variable, in the body
+  void bind(const ir::MapStmt &map);                          ///< the map's variables, in the body
+  void bind(const ir::RoleStmt &role);                        ///< the thread indices, in the body
+  void bindTeam(const ir::RoleStmt &role, std::int64_t team); ///< those of one team, there
+  void bind(const ir::LetStmt &let);                          ///< after the statement
+  void bindVar(ir::Expr var, Interval values);                ///< lo <= var <= hi
   /// var is value, wherever var is bound at all: not forgotten with the scope. Answers given before
   /// about what uses var may stay as weak as they were.
   void define(ir::Expr var, ir::Expr value);

@@ -26,7 +26,7 @@ public:
 
   /// An operation and everything that its effect depends on, beside what is known.
   struct Operation {
-    enum class Kind : std::uint8_t { Loop, Map, Role, Variable, Assume } kind;
+    enum class Kind : std::uint8_t { Loop, Map, Role, Team, Variable, Assume } kind;
     std::array<const ir::ExprNode *, 4> operands{};
     std::array<std::int64_t, 2> numbers{};
     bool operator==(const Operation &) const = default;

@@ -30,8 +30,9 @@ public:
     for (const std::string &note : launch.notes)
       out.line("// " + note);
     const std::int64_t producers = std::min(launch.extraThreads, target.limits.groupThreads());
-    const std::int64_t ahead = launch.extraThreads - producers;
-    out.line("// threads " + text(launch.threadCount()) +
+    const std::int64_t ahead =
+        launch.extraThreads - producers - (launch.computingThreads() - launch.threadCount());
+    out.line("// threads " + text(launch.computingThreads()) +
              (ahead ? " + " + text(ahead) + " ahead of them" : "") +
              (producers ? " + " + text(producers) + " producers" : ""));
     out.line("// registers: " + text(registers) + " of " + text(target.limits.registersPerThread) +
@@ -63,6 +64,8 @@ private:
     if (buffer.versions > 1)
       line +=
           " x " + text(buffer.versions) + " stages, " + text(buffer.versionBytes) + " bytes each,";
+    if (buffer.teams > 1)
+      line += " x " + text(buffer.teams) + " teams, " + text(buffer.teamBytes) + " bytes apart,";
     return line + " at " + text(buffer.sharedOffset);
   }
 

@@ -3,9 +3,18 @@
 
 #include "support/Check.h"
 
+#include <utility>
+
 namespace tlc::emit {
 
 using namespace ir;
+
+namespace {
+
+/// Of a warpgroup, by whose number roles are told apart where they consist of whole ones.
+constexpr std::int64_t groupThreads = 128;
+
+} // namespace
 
 void StmtPrinter::atomic(const AtomicStmt &stmt) {
   constexpr std::string_view ops[] = {
@@ -159,16 +168,23 @@ void StmtPrinter::loop(const ForStmt &stmt) {
 }
 
 std::string StmtPrinter::roleCondition(std::int64_t first, std::int64_t count) const {
-  constexpr std::int64_t group = 128;
-  bool groups = !warpgroup.empty() && first % group == 0 && count % group == 0;
+  bool groups = !warpgroup.empty() && first % groupThreads == 0 && count % groupThreads == 0;
   const std::string &name = groups ? warpgroup : tid;
-  std::int64_t unit = groups ? group : 1;
+  std::int64_t unit = groups ? groupThreads : 1;
   std::string begin = std::to_string(first / unit), end = std::to_string((first + count) / unit);
   if (count == unit)
     return name + " == " + begin;
   if (first == 0)
     return name + " < " + end;
   return name + " >= " + begin + " && " + name + " < " + end;
+}
+
+std::string StmtPrinter::teamNumber(const RoleStmt &stmt) {
+  const std::string first = roleFirst > 0 ? " - " + std::to_string(roleFirst) : "";
+  if (!warpgroup.empty() && roleFirst % groupThreads == 0 && stmt.count == groupThreads)
+    return warpgroup + (roleFirst > 0 ? " - " + std::to_string(roleFirst / groupThreads) : "");
+  return exprs.runtimeName("warp_uniform") + "((" + tid + first + ") / " +
+         std::to_string(stmt.count) + ")";
 }
 
 void StmtPrinter::roleBody(const RoleStmt &stmt) {
@@ -181,7 +197,13 @@ void StmtPrinter::roleBody(const RoleStmt &stmt) {
   std::int64_t outerFirst = roleFirst, outerCount = roleCount;
   roleFirst += stmt.first;
   roleCount = stmt.count;
+  Expr outerTeam = std::exchange(team, stmt.team);
+  names.enter();
+  if (team)
+    line("const int " + names.declare(team) + " = " + teamNumber(stmt) + ";");
   printBlock(stmt.body);
+  names.leave();
+  team = outerTeam;
   roleFirst = outerFirst;
   roleCount = outerCount;
 }
@@ -193,16 +215,17 @@ std::size_t StmtPrinter::roles(const Block &block, std::size_t at) {
   for (; at < block.size(); ++at) {
     const auto *role = dynCast<RoleStmt>(block[at].get());
     bool apart = role && std::none_of(chain.begin(), chain.end(), [&](const RoleStmt *other) {
-                   return role->first < other->first + other->count &&
-                          other->first < role->first + role->count;
+                   return role->first < other->first + other->threads() &&
+                          other->first < role->first + role->threads();
                  });
     if (!apart || (!chain.empty() && warpgroup.empty()))
       break;
     if (chain.empty())
       locate(*role);
-    threads += role->count;
+    threads += role->threads();
     bool rest = !chain.empty() && threads == roleCount;
-    std::string condition = "if (" + roleCondition(roleFirst + role->first, role->count) + ") {";
+    std::string condition =
+        "if (" + roleCondition(roleFirst + role->first, role->threads()) + ") {";
     line((chain.empty() ? "" : "} else ") + (rest ? "{" : condition));
     roleBody(*role);
     chain.push_back(role);

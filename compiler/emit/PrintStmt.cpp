@@ -148,6 +148,8 @@ void StmtPrinter::printArenaBuffer(const Buffer &buffer) {
   TLC_CHECK(buffer.sharedOffset >= 0, "`" + buffer.name + "` has no place in shared memory");
   std::string type = buffer.scope == Scope::Barrier ? "uint64_t" : exprs.storageOf(buffer.dtype);
   std::string at = arena + (buffer.sharedOffset ? " + " + std::to_string(buffer.sharedOffset) : "");
+  if (buffer.teams > 1)
+    at += " + " + exprs.print(team * buffer.teamBytes, Precedence::Product);
   const std::string name = names.declare(buffer);
   if (dialect.family == Family::Cpu)
     return line(type + " *const " + name + " = reinterpret_cast<" + type + " *>(" + at + ");");

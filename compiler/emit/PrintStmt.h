@@ -74,6 +74,8 @@ private:
   void roleBody(const ir::RoleStmt &stmt);
   /// Whether a thread of the block is one of a role's, as C++.
   std::string roleCondition(std::int64_t first, std::int64_t count) const;
+  /// The team of the executing thread, in the role that is being printed.
+  std::string teamNumber(const ir::RoleStmt &stmt);
   void barrier(const ir::BarrierStmt &stmt);
   void mbar(const ir::MbarStmt &stmt);
   void async(const ir::AsyncStmt &stmt);
@@ -106,6 +108,7 @@ private:
   const BodyFacts &facts;
   SourceLine last;
   std::int64_t roleFirst = 0; ///< of the role that is being printed, in the block
+  ir::Expr team;              ///< variable of that role; null: it has no teams
 };
 
 } // namespace tlc::emit

@@ -43,7 +43,9 @@ NodeList Compiler::open(const Block &block) {
       node->stmt = block[i].get();
       for (; i < block.size() && isa<RoleStmt>(*block[i]); ++i) {
         const auto &role = cast<RoleStmt>(*block[i]);
-        node->roles.push_back({role.first, role.count, this->block(role.body), &role});
+        for (std::int64_t team = 0; team < role.teams; ++team)
+          node->roles.push_back(
+              {role.first + team * role.count, role.count, this->block(bodyOf(role, team)), &role});
       }
       --i;
       list.push_back(std::move(node));
@@ -53,6 +55,19 @@ NodeList Compiler::open(const Block &block) {
     }
   }
   return list;
+}
+
+const Block &Compiler::bodyOf(const RoleStmt &role, std::int64_t team) {
+  if (!role.team)
+    return role.body;
+  Block &body = program.teamBodies.emplace_back(role.body);
+  const std::size_t known = program.teamBuffers.size();
+  renewBuffers(body, program.teamBuffers);
+  for (std::size_t i = known; i < program.teamBuffers.size(); ++i)
+    if (Buffer &buffer = *program.teamBuffers[i]; buffer.sharedOffset >= 0)
+      buffer.sharedOffset += team * buffer.teamBytes;
+  substitute(body, {{role.team, role.team.context().int32(team)}});
+  return body;
 }
 
 std::vector<std::pair<Ref, unsigned>> Compiler::Expressions::bases(const Buffer &b) {

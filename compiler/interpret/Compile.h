@@ -16,6 +16,9 @@ private:
   /// Compiles a block whose variables stay bound.
   NodeList open(const ir::Block &block);
 
+  /// What one of a role's teams runs.
+  const ir::Block &bodyOf(const ir::RoleStmt &role, std::int64_t team);
+
   /// A variable's slots, before the statement's temporaries.
   Refs newVar(ir::Expr var) {
     Refs refs = slots->newRefs(var.dtype(), false);

@@ -69,6 +69,9 @@ struct Program {
   bool mayCommunicate = false; ///< blocks may order each other: atomics, grid barriers, user's code
   bool isResident = false;     ///< blocks may wait for each other
   std::set<const ir::Buffer *> stored; ///< owners of storage that plain statements write
+  /// What teams of roles run, each with tiles of its own.
+  std::deque<ir::Block> teamBodies;
+  std::vector<std::unique_ptr<ir::Buffer>> teamBuffers;
 };
 
 /// How far each warp has come, as known by somebody.

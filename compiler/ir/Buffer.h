@@ -60,6 +60,8 @@ struct Buffer {
   /// Arena byte offset of version 0 and bytes between versions, set by plan-shared; -1: not placed.
   std::int64_t sharedOffset = -1;
   std::int64_t versionBytes = 0;
+  /// Teams of a role that have a copy each (RoleStmt), and bytes between those, set by plan-shared.
+  std::int64_t teams = 1, teamBytes = 0;
   /// Alignment of version 0 that uses insist on, in bytes.
   std::int64_t alignment = 16;
 

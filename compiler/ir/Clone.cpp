@@ -1,5 +1,6 @@
 #include "ir/Function.h"
 #include "ir/Visit.h"
+#include "ir/Walk.h"
 #include "support/Check.h"
 
 #include <unordered_map>
@@ -50,6 +51,23 @@ StmtPtr cloneStmt(const Stmt &stmt) {
 }
 
 Block cloneBlock(const Block &block) { return block; }
+
+void renewBuffers(Block &block, std::vector<std::unique_ptr<Buffer>> &owner) {
+  std::unordered_map<const Buffer *, Buffer *> map;
+  walk(block, [&](Stmt &stmt) {
+    if (auto *alloc = dynCast<AllocStmt>(&stmt)) {
+      owner.push_back(std::make_unique<Buffer>(*alloc->buffer));
+      map.emplace(alloc->buffer, owner.back().get());
+    }
+    return true;
+  });
+  if (map.empty())
+    return;
+  BufferMapper mapper(map);
+  for (auto &[from, to] : map)
+    mapper.replace(to->base);
+  mapper.block(block);
+}
 
 std::unique_ptr<Function> clone(const Function &from) {
   auto to = std::make_unique<Function>(*from.context);

@@ -73,6 +73,8 @@ struct Launch {
   std::array<std::int64_t, 3> cluster = {1, 1, 1};
   Expr clusterSize; ///< 1 or cluster[0], as the launcher finds out; null: cluster[0]
   bool cooperative = false;
+  /// Two groups of `threads` compute, each the whole of every other tile (alternate-tiles).
+  bool alternates = false;
   Raster raster;
   std::int64_t minBlocksPerSm = 0; ///< 0: unsaid
   std::string prelude;             ///< user's C text before the kernel
@@ -85,6 +87,8 @@ struct Launch {
   /// Adds to the notes what is not among them.
   void note(const std::string &text);
   std::int64_t threadCount() const { return threads[0] * threads[1] * threads[2]; }
+  /// Those that compute, of a launch that is to have warps for other work.
+  std::int64_t computingThreads() const { return threadCount() * (alternates ? 2 : 1); }
 };
 
 /// Whether an expression asks which thread of the launch evaluates it.
@@ -128,6 +132,8 @@ struct Function {
 std::unique_ptr<Function> clone(const Function &function);
 /// A deep copy of statements; buffers are shared, bound variables are kept as they are.
 Block cloneBlock(const Block &block);
+/// Buffers that a block allocates become new ones, which `owner` owns.
+void renewBuffers(Block &block, std::vector<std::unique_ptr<Buffer>> &owner);
 StmtPtr cloneStmt(const Stmt &stmt);
 
 } // namespace tlc::ir

@@ -174,6 +174,7 @@ void Reader::launch() {
     progress = false;
     integer("extra_threads", l.extraThreads, 0);
     flag("cooperative", l.cooperative);
+    flag("alternates", l.alternates);
     integer("min_blocks", l.minBlocksPerSm, 0);
     integer("shared_bytes", l.sharedBytes, 0);
     stringOption("prelude", l.prelude);

@@ -447,6 +447,7 @@ void Writer::launch(const Launch &l) {
     out << ")";
   }
   flag("cooperative", l.cooperative);
+  flag("alternates", l.alternates);
   if (l.raster.panel || l.raster.columnMajor)
     out << " raster(" << l.raster.panel << (l.raster.columnMajor ? " column" : "") << ")";
   integer("min_blocks", l.minBlocksPerSm, 0);

@@ -245,12 +245,18 @@ struct ForStmt : StmtOf<StmtKind::For> {
 };
 
 /// Only threads [first, first + count) of the enclosing role (or block) run the body: warp
-/// specialisation is structure.
+/// specialisation is structure. Of a role with teams, each of as many such runs of threads, one
+/// behind the other, runs the body for itself; shared buffers that the body allocates are a team's
+/// own, and teams meet only as roles do, at barriers that the program has.
 struct RoleStmt : StmtOf<StmtKind::Role> {
   using StmtOf::StmtOf;
   std::int64_t first = 0, count = 0;
+  std::int64_t teams = 1;
+  Expr team;                  ///< variable, i32: which of them; null where there is one
   std::int64_t registers = 0; ///< setmaxnreg for the role; 0: leave
   Block body;
+
+  std::int64_t threads() const { return count * teams; }
 };
 
 struct BreakStmt : StmtOf<StmtKind::Break> {

@@ -79,6 +79,8 @@ template <class IO> void describe(IO &io, Buffer &b) {
     io.word("origin", b.origin, origins);
     io.integer("at", b.sharedOffset, -1);
     io.integer("version_bytes", b.versionBytes, 0);
+    io.integer("teams", b.teams, 1);
+    io.integer("team_bytes", b.teamBytes, 0);
     io.integer("align", b.alignment, 16);
     io.expression("safe", b.safeValue, b.dtype);
     io.flagOff("readonly", b.writable);
@@ -207,8 +209,14 @@ template <class IO> void describe(IO &io, RoleStmt &s) {
   io.text(" : ");
   io.text("+");
   io.number(s.count);
-  io.options([&] { io.integer("registers", s.registers, 0); });
+  io.enterScope();
+  io.options([&] {
+    io.integer("teams", s.teams, 1);
+    io.result("team", s.team, DType(Scalar::Int32));
+    io.integer("registers", s.registers, 0);
+  });
   io.block(s.body);
+  io.leaveScope();
 }
 
 template <class IO> void describe(IO &, BreakStmt &) {}

@@ -141,7 +141,7 @@ private:
       inner.threads = cast<RoleStmt>(s).count;
       inner.loops = 0;
     }
-    bool bindsInside = isa<ForStmt>(s) || isa<MapStmt>(s);
+    bool bindsInside = isa<ForStmt>(s) || isa<MapStmt>(s) || isa<RoleStmt>(s);
     if (bindsInside)
       state.enter();
     forEachDefinition(s, [&](Expr var) { state.bind(var); });
@@ -161,6 +161,9 @@ private:
       state.need(static_cast<bool>(load->var), "the variable is missing");
     if (const auto *loop = dynCast<ForStmt>(&s))
       state.need(static_cast<bool>(loop->var), "the variable is missing");
+    if (const auto *role = dynCast<RoleStmt>(&s))
+      state.need(role->team ? role->teams > 1 : role->teams == 1,
+                 "a role has a variable for its teams if it has several");
     state.current = nullptr;
   }
 
@@ -182,7 +185,8 @@ private:
                         (isa<BarrierStmt>(s) && cast<BarrierStmt>(s).scope != BarrierScope::Warp);
     state.need(!place.inMap || !isCollective, "a collective in the body of a map");
     if (const auto *role = dynCast<RoleStmt>(&s))
-      state.need(role->first >= 0 && role->count > 0 && role->first + role->count <= place.threads,
+      state.need(role->first >= 0 && role->count > 0 && role->teams > 0 &&
+                     role->first + role->threads() <= place.threads,
                  "a role for threads that its surroundings do not have");
   }
 

@@ -89,7 +89,10 @@ template <typename V> void visitOwnFields(ForStmt &s, V &v) {
   v.define(s.var);
   v.block(s.body);
 }
-template <typename V> void visitOwnFields(RoleStmt &s, V &v) { v.block(s.body); }
+template <typename V> void visitOwnFields(RoleStmt &s, V &v) {
+  v.define(s.team);
+  v.block(s.body);
+}
 template <typename V> void visitOwnFields(BarrierStmt &s, V &v) {
   v.expr(s.id);
   v.expr(s.count);

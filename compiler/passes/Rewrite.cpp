@@ -10,50 +10,9 @@ namespace tlc::passes {
 
 using namespace ir;
 
-namespace {
-
-/// Points uses of buffers that were allocated inside a copied block to their copies.
-struct BufferRenamer : FieldVisitor<BufferRenamer> {
-  const std::unordered_map<const Buffer *, Buffer *> &map;
-  explicit BufferRenamer(const std::unordered_map<const Buffer *, Buffer *> &map) : map(map) {}
-  void replace(Buffer *&buffer) {
-    if (auto found = map.find(buffer); found != map.end())
-      buffer = found->second;
-  }
-  void element(Element &e, Access) { replace(e.buffer); }
-  void region(Region &r, Access) { replace(r.buffer); }
-  void whole(Buffer *&b, Access) { replace(b); }
-  void allocates(Buffer *&b) { replace(b); }
-  void mentions(Buffer *&b) { replace(b); }
-};
-
-void renameBuffers(Function &function, Block &block) {
-  std::unordered_map<const Buffer *, Buffer *> map;
-  walk(block, [&](Stmt &stmt) {
-    if (auto *alloc = dynCast<AllocStmt>(&stmt)) {
-      auto copy = std::make_unique<Buffer>(*alloc->buffer);
-      map.emplace(alloc->buffer, copy.get());
-      function.buffers.push_back(std::move(copy));
-    }
-    return true;
-  });
-  if (map.empty())
-    return;
-  for (auto &[from, to] : map)
-    if (auto found = map.find(to->base); found != map.end())
-      to->base = found->second;
-  BufferRenamer renamer(map);
-  walk(block, [&](Stmt &stmt) {
-    visitFields(stmt, renamer);
-    return true;
-  });
-}
-
-} // namespace
-
 Block freshCopy(Function &function, const Block &block, Substitution &map) {
   Block copy = cloneBlock(block);
-  renameBuffers(function, copy);
+  renewBuffers(copy, function.buffers);
   walk(copy, [&](Stmt &stmt) {
     forEachDefinition(stmt, [&](Expr &var) {
       Expr renamed = function.context->var(var->name, var.dtype());

@@ -154,6 +154,11 @@ private:
         --i;
         continue;
       }
+      if (parts[i] == "alternate") {
+        launch.alternates = right = *launch.persistent;
+        --i;
+        continue;
+      }
       auto value = i + 1 < parts.size() ? number(parts[i + 1]) : std::nullopt;
       right = *launch.persistent && value;
       if (right && parts[i] == "stages" && *value > 0) {
@@ -170,7 +175,7 @@ private:
     }
     if (!right)
       message = "expected `persistent no` or `persistent yes`, the latter with `stages N`, "
-                "`share DIMENSION`, `fold DIMENSION grows|shrinks` or `join`";
+                "`share DIMENSION`, `fold DIMENSION grows|shrinks`, `join` or `alternate`";
   }
 
   void readRaster(const std::vector<std::string_view> &parts, LaunchPlan &launch) {
@@ -286,6 +291,8 @@ std::string persistentText(const LaunchPlan &launch) {
     text += " share " + std::to_string(*launch.sharedAxis);
   if (*launch.persistent && launch.joined)
     text += " join";
+  if (*launch.persistent && launch.alternates)
+    text += " alternate";
   return text;
 }
 

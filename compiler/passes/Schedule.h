@@ -27,7 +27,8 @@
 //                                       // longer (shorter) the larger grid index D; blocks take
 //                                       // them by length, back and forth; `share D`: neighbours
 //                                       // along D may load together; `join`: a tile's last product
-//                                       // runs beside the first one of the next (join-tiles)
+//                                       // runs beside the first one of the next (join-tiles);
+//                                       // `alternate`: two warpgroups take tiles in turns
 //     specialize no                     // yes: producer warps of their own load the tiles;
 //                                       // `split`: what does not touch the widest sums is done by
 //                                       // a warpgroup of its own, ahead of the others
@@ -141,6 +142,7 @@ struct LaunchPlan {
   std::optional<Fold> fold;    ///< if persistent: tiles of unequal length
   bool joined = false; ///< if persistent: a tile's last product runs beside the next one's first
   bool joins = false;  ///< the planner wants that where tiles have the form; not printed
+  bool alternates = false; ///< if persistent: two warpgroups take tiles in turns
   /// Of two products in a round: what a warpgroup multiplies, in cycles of the tensor cores for
   /// halves; 0: not known, or other products. Not printed.
   std::int64_t productCycles = 0;

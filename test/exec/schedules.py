@@ -46,3 +46,16 @@ def stores(word):
 def stages(count):
     """Every pipelined loop has so many tiles in flight."""
     return lambda schedule: re.sub(r"^( *loop \S+ stages) \d+", rf"\1 {count}", schedule, flags=re.M)
+
+
+def alternating(schedule):
+    """Where two warpgroups may take tiles in turns they always do: there is no other launch for the same calls."""
+    def change(kernel):
+        head, *launches = re.split(r"^(?=launch )", kernel, flags=re.M)
+        texts = {re.match(r"launch (\w+)", text)[1]: text for text in launches}
+        for name in [name for name in texts if name + "_turns" in texts]:
+            texts[name] = texts.pop(name + "_turns").replace(f"launch {name}_turns ", f"launch {name} ", 1)
+            for other in ("_wide", "_parts"):
+                texts.pop(name + other, None)
+        return head + "".join(texts.values())
+    return "".join(change(kernel) for kernel in re.split(r"^(?=kernel )", schedule, flags=re.M))

@@ -142,7 +142,7 @@ private:
       ranges.assume(fact->condition);
     if (auto *role = dynCast<RoleStmt>(&stmt); role && thread.count > 1) {
       MapThread inner = thread;
-      inner.index = thread.index - role->first;
+      inner.index = indexInRole(*role, thread.index);
       inner.count = role->count;
       ++roles;
       lowerBlock(role->body, inner);

@@ -23,7 +23,7 @@ void lowerBlock(Function &function, Block &block, const Target &target, Expr ind
       continue;
     auto *role = dynCast<RoleStmt>(stmt.get());
     forEachBlock(*stmt, [&](Block &b) {
-      lowerBlock(function, b, target, role ? index - role->first : index,
+      lowerBlock(function, b, target, role ? indexInRole(*role, index) : index,
                  role ? role->count : threads, wholeBlock && !role, lower);
     });
     out.push_back(std::move(stmt));
@@ -32,6 +32,11 @@ void lowerBlock(Function &function, Block &block, const Target &target, Expr ind
 }
 
 } // namespace
+
+Expr indexInRole(const RoleStmt &role, Expr outer) {
+  const Expr index = outer - role.first;
+  return role.teams > 1 ? floorMod(index, role.count) : index;
+}
 
 void lowerInRoles(Function &function, const Target &target, const Lower &lower) {
   for (auto &launch : function.launches)

@@ -15,6 +15,9 @@ struct RoleThreads {
   bool wholeBlock = true; ///< not in a role
 };
 
+/// A thread's index in a role, or in its team of it, from the one outside.
+ir::Expr indexInRole(const ir::RoleStmt &role, ir::Expr outer);
+
 /// Replaces statements in all launches, innermost last. `lower` appends what replaces the statement
 /// and returns true, or returns false to keep it (its blocks are then visited).
 void lowerInRoles(

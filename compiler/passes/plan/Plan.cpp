@@ -84,7 +84,8 @@ public:
     if (given)
       followStores(*given, plan);
     planSpecialization(function, launch, pass, plan, given);
-    plan.sharedAxis = planSharing(function, launch, pass, plan);
+    if (!launch.alternates) // with rows that straddle lines the launcher takes no turns
+      plan.sharedAxis = planSharing(function, launch, pass, plan);
     if (plan.sharedAxis)
       plan.persistentReason += "; neighbours load together where rows straddle lines of the cache";
     if (!function.options.hintsAreBinding)
@@ -93,6 +94,11 @@ public:
       follow(*given, plan);
       checkWalk(*given, plan);
     }
+    // A second warpgroup comes with the walk over tiles.
+    plan.alternates &= plan.persistent.value_or(false) && plan.specialize.value_or(false);
+    launch.alternates &= plan.alternates;
+    if (given && given->alternates && !launch.alternates)
+      mismatch("its tiles cannot be taken in turns by two warpgroups");
     if (plan.parts && (plan.cluster || !plan.specialize.value_or(false)))
       pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
           .note(
@@ -113,9 +119,20 @@ private:
     analysis::Ranges ranges(function);
     ranges.enter(launch);
     plan.stores = planStores(launch, pass.target, ranges);
+    if (launch.alternates)
+      shareStaging(plan, tensorStores(launch, pass.target, ranges));
     if (function.options.hintsAreBinding)
       for (StorePlan &store : plan.stores)
         store = decided(store, StoreWay::Direct, "as written");
+  }
+
+  /// Both groups want shared memory of their own for a tile, and neither waits for the other's.
+  static void shareStaging(LaunchPlan &plan, const std::vector<TensorStore> &possible) {
+    for (std::size_t i = 0; i < plan.stores.size(); ++i)
+      if (StorePlan &store = plan.stores[i]; store.way == StoreWay::Tensor) {
+        possible[i].take(0, 1, store);
+        store.stagingBytes *= 2;
+      }
   }
 
   static StorePlan decided(const StorePlan &store, StoreWay way, const char *reason) {
@@ -217,6 +234,9 @@ private:
         continue;
       store.deferred = wanted.deferred;
       std::string fault = possible[i].take(wanted.columns, wanted.buffers, store);
+      store.stagingBytes *= launch.alternates ? 2 : 1;
+      if (fault.empty() && store.deferred && launch.alternates)
+        fault = "of tiles taken in turns none is stored beside the next";
       if (!fault.empty())
         pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
             .note("`" + store.name + "` cannot be stored so by tensor maps: " + fault);

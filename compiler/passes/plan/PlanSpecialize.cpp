@@ -36,7 +36,7 @@ std::int64_t blocksByRegisters(const Launch &launch, const Target &target) {
   std::int64_t accumulators = allocatedBytes(launch.body, Scope::Fragment) / 4;
   std::int64_t group = target.limits.groupThreads();
   std::int64_t each = accumulators / launch.threadCount() + otherRegisters;
-  std::int64_t threads = launch.threadCount() + group;
+  std::int64_t threads = launch.computingThreads() + group;
   return std::max<std::int64_t>(1, target.limits.registersPerSm / (threads * each));
 }
 
@@ -205,7 +205,7 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
   const std::int64_t group = pass.target.limits.groupThreads();
   std::vector<PlannedLoop> loops = plannedLoops(launch, nullptr);
   bool simple =
-      loops.size() == 1 && launch.threadCount() >= 2 * group &&
+      loops.size() == 1 && launch.computingThreads() >= 2 * group &&
       std::all_of(channels.channels.begin(), channels.channels.end(), [&](const Channel &channel) {
         return !channel.repeats || channel.block == &loops[0].loop->body;
       });
@@ -219,7 +219,11 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
   if (std::count_if(directions->begin(), directions->end(), varies) > 1)
     return;
   plan.persistent = true;
-  plan.persistentReason = "the next tiles are loaded while this one is stored";
+  plan.persistentReason = launch.alternates
+                              ? "two warpgroups take tiles in turns, and one multiplies while the "
+                                "other finishes a tile"
+                              : "the next tiles are loaded while this one is stored";
+  plan.alternates = launch.alternates;
   if (axis != directions->end()) {
     plan.fold = Fold{static_cast<std::size_t>(axis - directions->begin()),
                      *axis == analysis::Direction::Grows};
@@ -235,7 +239,8 @@ void planPersistence(Function &function, Launch &launch, PassContext &pass, Laun
   std::vector<analysis::FragmentStore> stores = analysis::fragmentStores(launch);
   for (std::size_t i = 0; i < stores.size() && stores.size() == 1; ++i)
     if (StorePlan &store = plan.stores[i]; store.way == StoreWay::Tensor && !store.binding)
-      store.deferred = products && !store.adds && stores[i].target->buffer->dtype.bits() == 16 &&
+      store.deferred = products && !store.adds && !launch.alternates &&
+                       stores[i].target->buffer->dtype.bits() == 16 &&
                        keepsTwoTiles(launch, pass, plan, channels, *stores[i].target);
   plan.joins = !function.options.hintsAreBinding && joinsTiles(plan);
 }

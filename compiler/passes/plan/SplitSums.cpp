@@ -75,7 +75,8 @@ public:
 
   bool possible() {
     if (launch.cluster != std::array<std::int64_t, 3>{1, 1, 1} || launch.cooperative ||
-        launch.blockVars.empty() || !findLoop() || !isPlainLoop() || !isPlainStart())
+        launch.alternates || launch.blockVars.empty() || !findLoop() || !isPlainLoop() ||
+        !isPlainStart())
       return false;
     const std::int64_t columns = gemm->c.buffer->constantShape()->back();
     while (pieces * 2 <= mostParts && columns % (pieces * 2 * leastColumns) == 0)

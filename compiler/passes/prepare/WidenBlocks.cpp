@@ -18,6 +18,8 @@
 // --schedule=as-written keeps the number.
 //
 // Why here: before select-atoms, which shares tiles out to warps.
+#include "passes/prepare/WidenBlocks.h"
+
 #include "ir/Walk.h"
 #include "passes/Pass.h"
 #include "passes/plan/Footprint.h"
@@ -61,15 +63,29 @@ bool isSharedOut(const Stmt &stmt) {
   return (map && map->layout) || (copy && copy->layout);
 }
 
+/// Whether all statements do the same however many threads execute them.
+bool isOfTiles(const Launch &launch, const Block &block, bool inMap) {
+  for (const StmtPtr &stmt : block) {
+    bool free = (inMap || isIndifferent(*stmt)) && !isSharedOut(*stmt);
+    forEachExpr(std::as_const(*stmt), [&](Expr e) { free &= !e || !usesThread(launch, e); });
+    forEachBlock(std::as_const(*stmt), [&](const Block &inner) {
+      free = free && isOfTiles(launch, inner, inMap || isa<MapStmt>(*stmt));
+    });
+    if (!free)
+      return false;
+  }
+  return true;
+}
+
 class Widener {
 public:
   Widener(Launch &launch, const Target &target) : launch(launch), target(target) {}
 
   void run() {
     const std::int64_t group = target.limits.groupThreads();
-    if (launch.threads[1] != 1 || launch.threads[2] != 1 || launch.threads[0] % group != 0 ||
-        !isOfTiles(launch.body, {}))
+    if (!hasFreeThreads(launch, target))
       return;
+    lookAt(launch.body, false);
     const std::int64_t written = launch.threads[0];
     std::int64_t threads = written;
     auto halves = [&] {
@@ -89,33 +105,19 @@ public:
   }
 
 private:
-  struct Inside {
-    bool map = false, pipeline = false;
-  };
-
-  /// Looks at all statements.
-  bool isOfTiles(const Block &block, Inside inside) {
+  /// At the products.
+  void lookAt(const Block &block, bool inPipeline) {
     for (const StmtPtr &stmt : block) {
-      bool threadless = true;
-      forEachExpr(std::as_const(*stmt),
-                  [&](Expr e) { threadless &= !e || !usesThread(launch, e); });
-      if (!threadless || !(inside.map || isIndifferent(*stmt)) || isSharedOut(*stmt))
-        return false;
       if (const auto *gemm = dynCast<GemmStmt>(stmt.get())) {
         if (auto tile = gemm->c.constantTileExtents(); tile && tile->size() == 2)
           rows = std::gcd(rows, tile->front());
-        pipelined |= inside.pipeline;
+        pipelined |= inPipeline;
       }
       const auto *loop = dynCast<ForStmt>(stmt.get());
-      Inside deeper{inside.map || isa<MapStmt>(*stmt),
-                    inside.pipeline || (loop && loop->kind == ForKind::Pipelined)};
-      bool good = true;
-      forEachBlock(std::as_const(*stmt),
-                   [&](const Block &inner) { good = good && isOfTiles(inner, deeper); });
-      if (!good)
-        return false;
+      forEachBlock(std::as_const(*stmt), [&](const Block &inner) {
+        lookAt(inner, inPipeline || (loop && loop->kind == ForKind::Pipelined));
+      });
     }
-    return true;
   }
 
   Launch &launch;
@@ -126,11 +128,18 @@ private:
 
 } // namespace
 
+bool hasFreeThreads(const Launch &launch, const Target &target) {
+  return launch.threads[1] == 1 && launch.threads[2] == 1 &&
+         launch.threads[0] % target.limits.groupThreads() == 0 &&
+         isOfTiles(launch, launch.body, false);
+}
+
 void widenBlocks(Function &function, PassContext &context) {
   if (!context.target.has(Feature::Wgmma) || function.options.hintsAreBinding)
     return;
   for (auto &launch : function.launches)
-    Widener(*launch, context.target).run();
+    if (!launch->alternates)
+      Widener(*launch, context.target).run();
 }
 
 } // namespace tlc::passes

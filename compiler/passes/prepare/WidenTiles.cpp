@@ -25,6 +25,8 @@
 // few, or they leave more of the machine empty in the last round, the small ones are better, which
 // the launcher finds out.
 //
+// Tiles that two warpgroups take in turns (alternate-tiles) stay as they are.
+//
 // Only where blocks do the same with their rows and columns, wherever those are (BlockAxis.h), and
 // what the last one may do too much of lies outside of the results. Not with
 // --schedule=as-written; of a schedule that is given, where it has a launch of that name.
@@ -41,6 +43,7 @@
 #include "passes/plan/SelectAtoms.h"
 #include "passes/prepare/BlockAxis.h"
 #include "passes/prepare/PackedRows.h"
+#include "passes/prepare/TensorMoves.h"
 
 #include <algorithm>
 #include <numeric>
@@ -77,8 +80,8 @@ public:
   /// be; false: by nothing.
   bool possible(const LaunchPlan *given) {
     if (launch.cluster != std::array<std::int64_t, 3>{1, 1, 1} || launch.cooperative ||
-        launch.threads[1] != 1 || launch.threads[2] != 1 || !findProduct() || isFew() ||
-        !movesByMaps() || !packedTensors(launch).empty())
+        launch.alternates || launch.threads[1] != 1 || launch.threads[2] != 1 || !findProduct() ||
+        isFew() || !movesByMaps(function, launch, target) || !packedTensors(launch).empty())
       return false;
     for (std::size_t dim = 0; dim < launch.blockVars.size(); ++dim)
       if (BlockAxis axis = findBlockAxis(launch, dim); axis)
@@ -154,29 +157,6 @@ private:
       tiles *= *known;
     }
     return tiles < leastTiles;
-  }
-
-  /// Whether tensor maps may do all that a round loads, and rows of results begin where vectors do.
-  /// (For others, and for rows that are copied first, which are rare, there is no second launch.)
-  bool movesByMaps() {
-    analysis::Ranges ranges(function);
-    ranges.enter(launch);
-    bool all = true;
-    analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
-      if (analysis::isSharedLoad(stmt))
-        all = all && analysis::canUseTma(cast<CopyStmt>(stmt), target, ranges);
-      else if (auto store = analysis::asFragmentStore(stmt);
-               store && store->target->buffer->rank() > 1)
-        all = all && beginsAtVectors(*store->target->buffer, ranges);
-      return all;
-    });
-    return all;
-  }
-
-  static bool beginsAtVectors(const Buffer &tensor, const analysis::Ranges &ranges) {
-    constexpr std::int64_t vectorBits = 128;
-    return ranges.divisible(analysis::strideOf(tensor, tensor.rank() - 2),
-                            vectorBits / std::gcd(vectorBits, tensor.dtype.bits()));
   }
 
   /// Whether what is beyond the last block is beyond the results.

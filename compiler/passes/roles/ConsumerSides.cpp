@@ -19,12 +19,11 @@ ConsumerSides::ConsumerSides(Function &function, Launch &launch, const Target &t
   for (const Channel &channel : plan.channels) {
     std::int64_t warps = (readingOf(channel, false).first ? frontWarps : 0) +
                          (readingOf(channel, true).first ? backWarps : 0);
-    rings.make(channel, context.int32(1), rings.blocksOf(channel) * warps, partsOf(channel));
+    rings.make(channel, context.int32(1), warps, partsOf(channel));
   }
   for (const Handover &handover : split.handovers) {
     passages.push_back(makePassage(handover));
-    passages.back().ring =
-        &rings.make(channels.back(), context.int32(frontWarps), context.int32(backWarps));
+    passages.back().ring = &rings.make(channels.back(), context.int32(frontWarps), backWarps);
   }
 }
 

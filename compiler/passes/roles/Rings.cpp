@@ -9,11 +9,12 @@ namespace tlc::passes {
 
 using namespace ir;
 
-Ring &Rings::make(const Channel &channel, Expr filling, Expr freeing, std::int64_t parts) {
+Ring &Rings::make(const Channel &channel, Expr filling, std::int64_t warps, std::int64_t parts) {
   Ring &ring = rings.emplace_back();
   ring.channel = &channel;
   ring.filling = filling;
-  ring.freeing = freeing;
+  ring.blocks = blocksOf(channel);
+  ring.freeing = ring.blocks * warps;
   ring.parts = parts;
   const Buffer &first = *channel.tiles.front();
   SourceRange range = !channel.copies.empty()   ? channel.copies.front()->range
@@ -166,14 +167,20 @@ void Rings::giveBack(Builder &b, const Ring &ring, Expr slot, Expr condition) co
   if (!ring.empty)
     return;
   b.add<BarrierStmt>().scope = BarrierScope::Warp;
-  Expr lane = floorMod(launch.tid, target.limits.warp), blocks = blocksOf(*ring.channel);
-  bool alone = blocks.isConstant(1);
-  Expr chosen = alone ? equals(lane, 0) : lessThan(lane, blocks);
+  Expr lane = floorMod(launch.tid, target.limits.warp);
+  bool alone = ring.blocks.isConstant(1);
+  Expr chosen = alone ? equals(lane, 0) : lessThan(lane, ring.blocks);
   b.when(logicalAnd(chosen, condition), [&] {
     MbarStmt &arrival = mbar(b, MbarOp::Arrive, {ring.empty, {slot}, {}});
     if (!alone)
       arrival.cta = lane;
   });
+}
+
+void Rings::giveBackHeld(Builder &b, const Ring &ring, Expr slot) const {
+  Expr held = b.load("held", *ring.held, {});
+  giveBack(b, ring, held, lessEqual(context.int32(0), held));
+  b.store(*ring.held, {}, slot);
 }
 
 void Rings::useVersion(Stmt &stmt, const Ring &ring, Position at) const {

@@ -16,6 +16,7 @@ struct Ring {
   ir::Buffer *full = nullptr;
   ir::Buffer *empty = nullptr; ///< null: filled once, never reused
   ir::Expr filling, freeing;   ///< arrivals that complete a phase of either
+  ir::Expr blocks;        ///< whose consumers free a tile: all of the cluster if one loads for all
   std::int64_t parts = 1; ///< of the tile, by columns, each with a barrier for "filled" of its own
   /// Of the side being built; null where constant.
   ir::Buffer *slot = nullptr, *phase = nullptr;
@@ -34,8 +35,9 @@ public:
   Rings(ir::Function &function, ir::Launch &launch, const Target &target)
       : function(function), context(*function.context), launch(launch), target(target) {}
 
-  /// A new ring; gives the channel's tiles their versions.
-  Ring &make(const Channel &channel, ir::Expr filling, ir::Expr freeing, std::int64_t parts = 1);
+  /// A new ring; gives the channel's tiles their versions. A tile is free when `warps` of each
+  /// block that reads it are done.
+  Ring &make(const Channel &channel, ir::Expr filling, std::int64_t warps, std::int64_t parts = 1);
   auto begin() { return rings.begin(); }
   auto end() { return rings.end(); }
   /// The ring that a copy of the channels fills; null: none.
@@ -63,10 +65,10 @@ public:
   void announce(ir::Builder &b, const Ring &ring, ir::Expr slot) const;
   /// The same at the barrier of free tiles; one lane for each block that waits for it.
   void giveBack(ir::Builder &b, const Ring &ring, ir::Expr slot, ir::Expr condition = {}) const;
+  /// Of consumers that multiply behind their wait: the slot that was held, if any, and `slot` is
+  /// from now on (-1: none).
+  void giveBackHeld(ir::Builder &b, const Ring &ring, ir::Expr slot) const;
   ir::MbarStmt &mbar(ir::Builder &b, ir::MbarOp op, ir::Element barrier, ir::Expr value = {}) const;
-  /// Blocks whose consumers must be done with a tile before it is filled again: all of the cluster
-  /// if one loads for all.
-  ir::Expr blocksOf(const Channel &channel) const;
 
   /// One of the `parts` of a region, along its last dimension.
   static ir::Region partOf(const ir::Region &region, std::int64_t part, std::int64_t parts);
@@ -76,6 +78,7 @@ public:
   void useVersion(ir::Stmt &stmt, const Ring &ring, Position at) const;
 
 private:
+  ir::Expr blocksOf(const Channel &channel) const;
   ir::Buffer *variable(ir::Builder &b, const std::string &name, std::int64_t initial) const;
 
   ir::Function &function;

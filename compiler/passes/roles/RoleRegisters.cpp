@@ -39,7 +39,7 @@ std::int64_t arrays(const Launch &launch, const ChannelPlan &plan, bool converte
 RoleRegisters shared(const Launch &launch, const ChannelPlan &plan, const Target &target,
                      std::int64_t converting) {
   const std::int64_t group = target.limits.groupThreads(), granule = target.limits.registerGranule;
-  const std::int64_t computing = launch.threadCount(), groups = computing / group;
+  const std::int64_t computing = launch.computingThreads(), groups = computing / group;
   const std::int64_t each = registersAtLaunch(target, computing + (1 + converting) * group);
   RoleRegisters registers;
   registers.converting = converting;
@@ -49,7 +49,7 @@ RoleRegisters shared(const Launch &launch, const ChannelPlan &plan, const Target
   // Threads that copy hold many addresses, those that compute many values; they get what the
   // consumers' accumulators leave.
   const std::int64_t all = each * (groups + 1 + converting);
-  std::int64_t rest = all - (arrays(launch, plan, false, computing) + beside) * groups;
+  std::int64_t rest = all - (arrays(launch, plan, false, launch.threadCount()) + beside) * groups;
   auto share = [&](std::int64_t count, std::int64_t least, std::int64_t most) {
     return std::clamp(count / granule * granule, least, most);
   };
@@ -128,10 +128,10 @@ RoleRegisters registersOf(const Launch &launch, const ChannelPlan &plan, bool sp
 bool needsFewRegisters(const Launch &launch, const ChannelPlan &plan, const LaunchPlan &schedule,
                        const Target &target) {
   const RoleRegisters registers = registersOf(launch, plan, schedule.split, target);
-  const std::int64_t computing = launch.threadCount(), group = target.limits.groupThreads();
+  const std::int64_t computing = launch.computingThreads(), group = target.limits.groupThreads();
   if (!registers.consumer || schedule.split)
     return false;
-  std::int64_t held = arrays(launch, plan, false, computing);
+  std::int64_t held = arrays(launch, plan, false, launch.threadCount());
   for (const StorePlan &store : schedule.stores)
     if (store.deferred) // halves of a tile that is stored beside the next one
       held += held / 2;

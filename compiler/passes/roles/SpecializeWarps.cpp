@@ -57,9 +57,12 @@
 //       mbar wait %P_full[0] ; copy %P_s -> %P_l ; mbar arrive %P_empty[0]
 //       mbar wait %K_full[%slot] ; gemm %P_l, %K_s@%slot -> %O ; mbar arrive %K_empty[%slot]
 //
+// Tiles that two warpgroups take in turns (alternate-tiles) have a role with two teams (Turns.h).
+//
 // Why here: before pipeline, which would make the same loops wait for their own copies, and before
 // layouts, as versions are no dims of a layout; after the plan, which says how many stages there
 // are. Reasons to leave a launch alone are the plan's to report.
+#include "analysis/Copies.h"
 #include "analysis/Effects.h"
 #include "ir/Builder.h"
 #include "ir/GridDependency.h"
@@ -68,6 +71,7 @@
 #include "passes/Rewrite.h"
 #include "passes/roles/ConsumerSides.h"
 #include "passes/roles/RoleRegisters.h"
+#include "passes/roles/Turns.h"
 #include "support/Check.h"
 
 #include <algorithm>
@@ -94,11 +98,15 @@ public:
     const RoleRegisters registers = registersOf(launch, plan, split.has_value(), pass.target);
     converters = registers.converting * group;
     std::optional<ConsumerSides> sides;
+    if (launch.alternates)
+      turns.emplace(function, launch, pass.target, rings);
     if (split)
       sides.emplace(function, launch, pass.target, rings, plan, *split);
     else
       makeRings();
     rings.hoistTiles(before);
+    if (turns)
+      turns->initialise(before);
     rings.initialise(before);
     // All sides need it, and none can begin earlier than the first of them.
     if (removeGridWaits(launch.body)) {
@@ -115,14 +123,19 @@ public:
     } else {
       buildConsumer(consumer);
     }
-    const std::int64_t more = sides ? group : converters;
-    launch.extraThreads = group + more;
+    const std::int64_t all = launch.computingThreads(), more = sides ? group : converters;
+    launch.extraThreads = all - computing + group + more;
     launch.body = std::move(before);
-    launch.body.push_back(role(computing, group, registers.producer, producer));
+    launch.body.push_back(role(all, group, registers.producer, producer));
     if (more)
       launch.body.push_back(
-          role(computing + group, more, sides ? registers.front : registers.converter, second));
+          role(all + group, more, sides ? registers.front : registers.converter, second));
     launch.body.push_back(role(0, computing, registers.consumer, consumer));
+    if (turns) {
+      auto &both = cast<RoleStmt>(*launch.body.back());
+      both.teams = all / computing;
+      both.team = turns->team();
+    }
   }
 
 private:
@@ -132,8 +145,7 @@ private:
     const Limits &limits = pass.target.limits;
     const std::int64_t ours = launch.threadCount() / limits.warp, theirs = converters / limits.warp;
     for (const Channel &channel : plan.channels)
-      rings.make(channel, context.int32(arrivals(channel)),
-                 rings.blocksOf(channel) * (channel.forConversion ? theirs : ours));
+      rings.make(channel, context.int32(arrivals(channel)), channel.forConversion ? theirs : ours);
   }
 
   enum class Side : std::uint8_t { Loads, Converts, Computes };
@@ -321,8 +333,12 @@ private:
     Builder b(function, out);
     b.range = launch.range;
     begin(b, Side::Computes);
+    if (turns)
+      turns->begin(b, roundsOfTile());
     Block body = std::move(launch.body);
     consumerBlock(body);
+    if (turns)
+      turns->takeEveryOther(body);
     for (StmtPtr &stmt : body)
       out.push_back(std::move(stmt));
   }
@@ -344,14 +360,23 @@ private:
       for (auto &[ring, at] : open)
         rings.useVersion(*stmt, *ring, at);
       bool drains = endsMultiplying(*stmt);
+      auto *loop = dynCast<ForStmt>(stmt.get());
+      const bool turn = turns && loop && readsRings(*loop);
       forEachBlock(*stmt, [&](Block &inner) { consumerBlock(inner); });
-      if (auto *loop = dynCast<ForStmt>(stmt.get()))
+      if (loop)
         makeSerial(*loop);
+      const Expr trips = turn ? tripCount(*loop) : Expr();
+      if (turn)
+        turns->wait(b);
       b.add(std::move(stmt));
+      if (turn)
+        turns->pass(b);
       // The last tile is given back in the first round after it: a branch between this wait and
       // what reads the result would make the assembler serialise the products (its C7514).
       if (drains)
         b.wait(0, AsyncKind::Wgmma);
+      if (turn)
+        turns->finish(b, trips);
       for (Ring &ring : rings)
         if (ring.channel->lastReader == here) {
           release(b, ring, open.at(&ring), *here);
@@ -409,9 +434,24 @@ private:
     auto &gemm = cast<GemmStmt>(const_cast<Stmt &>(reader));
     gemm.async = true;
     b.wait(1, AsyncKind::Wgmma);
-    Expr held = b.load("held", *ring.held, {});
-    rings.giveBack(b, ring, held, lessEqual(context.int32(0), held));
-    b.store(*ring.held, {}, at.slot);
+    rings.giveBackHeld(b, ring, at.slot);
+  }
+
+  /// Whether tiles are read in each round of a loop.
+  bool readsRings(const ForStmt &loop) {
+    return std::any_of(rings.begin(), rings.end(),
+                       [&](const Ring &ring) { return ring.channel->block == &loop.body; });
+  }
+
+  /// Of the only loop that reads tiles.
+  Expr roundsOfTile() {
+    Expr trips;
+    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
+      if (const auto *loop = dynCast<ForStmt>(&stmt); loop && readsRings(*loop))
+        trips = tripCount(*loop);
+      return !trips;
+    });
+    return trips;
   }
 
   /// Whether products of a loop are still in flight behind it.
@@ -441,6 +481,7 @@ private:
   std::optional<ConsumerSplit> split;
   std::int64_t converters = 0; ///< threads that compute tiles
   Rings rings;
+  std::optional<Turns> turns; ///< if the launch alternates
 };
 
 } // namespace
@@ -448,7 +489,7 @@ private:
 void specializeWarps(Function &function, PassContext &context) {
   for (std::size_t i = 0; i < function.launches.size(); ++i) {
     Launch &launch = *function.launches[i];
-    const LaunchPlan *plan = context.schedule.launch(i);
+    LaunchPlan *plan = context.schedule.launch(i);
     if (!plan || !plan->specialize.value_or(false))
       continue;
     ChannelPlan channels = findChannels(function, launch, context.target, plan);

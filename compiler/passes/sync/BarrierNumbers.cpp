@@ -16,7 +16,7 @@ void BarrierNumbers::read(const Block &block, Threads threads) {
   for (const StmtPtr &stmt : block) {
     Threads inside = threads;
     if (const auto *role = dynCast<RoleStmt>(stmt.get())) {
-      inside = {threads.first + role->first, role->count};
+      inside = {threads.first + role->first, role->threads()};
       roles[role] = inside;
     }
     const auto *barrier = dynCast<BarrierStmt>(stmt.get());
@@ -34,13 +34,10 @@ std::int64_t BarrierNumbers::of(const RoleStmt &role) {
   auto [entry, isNew] = numbers.emplace(roles[&role], 0);
   if (!isNew)
     return entry->second;
-  std::int64_t number = 1;
-  while (used.count(number))
-    ++number;
-  used.insert(number);
-  if (number >= target.limits.namedBarriers)
+  const std::optional<std::int64_t> number = reserve(role.teams);
+  if (!number)
     diagnostics.report(diag::NoNamedBarrier, role.range, target.name, target.limits.namedBarriers);
-  return entry->second = number;
+  return entry->second = number.value_or(1);
 }
 
 std::optional<std::int64_t> BarrierNumbers::reserve(std::int64_t count) {

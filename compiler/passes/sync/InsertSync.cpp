@@ -194,6 +194,8 @@ private:
     }
     result->scope = BarrierScope::Named;
     result->id = function.context->int32(numbers.of(*point.role));
+    if (point.role->team)
+      result->id = result->id + point.role->team;
     result->count = function.context->int32(threads);
     return result;
   }

@@ -21,6 +21,8 @@ void planShared(ir::Function &function, PassContext &context) {
     for (const ArenaSlot &slot : plan.slots) {
       slot.buffer->sharedOffset = slot.offset;
       slot.buffer->versionBytes = slot.versionBytes;
+      slot.buffer->teams = slot.teams;
+      slot.buffer->teamBytes = slot.teamBytes();
     }
     launch->sharedBytes = plan.bytes;
   }

@@ -103,12 +103,19 @@ private:
     // Another block does so whenever it has come there.
     if (const auto *call = dynCast<CallStmt>(&stmt); call && writesOtherBlocks(*call))
       forEachUse(stmt, [&](const BufferUse &use) { reached.insert(use.buffer->storage()); });
-    bool loops = isa<ForStmt>(stmt) || isa<WhileStmt>(stmt);
-    if (loops)
+    const auto *role = dynCast<RoleStmt>(&stmt);
+    const bool hasTeams = role && role->teams > 1;
+    // One team may be where a tile of its own is in use while another is elsewhere.
+    bool lasts = isa<ForStmt>(stmt) || isa<WhileStmt>(stmt) || hasTeams;
+    if (hasTeams)
+      team = {role->teams, open.size()};
+    if (lasts)
       open.push_back({here, false, {}});
     forEachBlock(stmt, [&](Block &inner) { visit(inner); });
-    if (loops)
+    if (lasts)
       close();
+    if (hasTeams)
+      team = {};
   }
 
   /// Tensor maps read a tile that they store until the program waits for it.
@@ -134,9 +141,10 @@ private:
       ArenaSlot slot;
       slot.buffer = &buffer;
       slot.first = -1;
+      slot.teams = team.count;
       slots.push_back(slot);
     }
-    depth[&buffer] = open.size();
+    depth[&buffer] = team.count > 1 ? team.level : open.size();
   }
 
   void note(Buffer &buffer, std::int64_t first, std::int64_t last) {
@@ -177,11 +185,18 @@ private:
     slot.last = std::max(slot.last, last);
   }
 
+  /// Of the role that we are in, and where its span is in `open`.
+  struct Teams {
+    std::int64_t count = 1;
+    std::size_t level = 0;
+  };
+
   std::vector<ArenaSlot> &slots;
   bool sharedInRoles;
   std::unordered_map<const Buffer *, std::size_t> index;
   std::unordered_map<const Buffer *, std::size_t> depth; ///< loops around the allocation
   std::vector<Span> open;
+  Teams team;
   std::unordered_set<const Buffer *> reached; ///< by other blocks of the cluster
   std::vector<Buffer *> beingRead;            ///< by copies that were not waited for
   std::int64_t position = 0;

@@ -17,6 +17,7 @@ struct ArenaSlot {
   ir::Buffer *buffer = nullptr;
   std::int64_t versionBytes = 0; ///< bytes between versions, a multiple of the alignment
   std::int64_t alignment = 16;
+  std::int64_t teams = 1;  ///< of a role, which have a copy each
   std::int64_t offset = 0; ///< of version 0
   /// Statements, counted in program order, between which it holds something; whole loops where
   /// contents may go around.
@@ -24,7 +25,12 @@ struct ArenaSlot {
   /// Of roles that run at the same time (a number for each such group), the one that alone uses it.
   std::vector<std::pair<int, const ir::Stmt *>> roles;
 
-  std::int64_t bytes() const { return versionBytes * buffer->versions; }
+  /// Bytes between the copies of teams.
+  std::int64_t teamBytes() const {
+    const std::int64_t bytes = versionBytes * buffer->versions;
+    return teams > 1 ? (bytes + alignment - 1) / alignment * alignment : 0;
+  }
+  std::int64_t bytes() const { return (teams - 1) * teamBytes() + versionBytes * buffer->versions; }
 };
 
 struct ArenaPlan {

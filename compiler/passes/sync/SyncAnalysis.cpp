@@ -331,6 +331,9 @@ void SyncAnalysis::visitRole(const RoleStmt &role, State &state) {
   {
     Ranges::Scope scope(ranges);
     ranges.bind(role);
+    // Teams do the same with tiles of their own and at barriers of their own; of the first one
+    // everything is known by numbers.
+    ranges.bindTeam(role, 0);
     roles.push_back(&role);
     visit(role.body, inside);
     roles.pop_back();
