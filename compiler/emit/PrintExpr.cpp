@@ -328,13 +328,12 @@ ExprPrinter::Text ExprPrinter::division(Expr e, unsigned lane) {
 }
 
 ExprPrinter::Text ExprPrinter::quotient(Expr e, unsigned lane) {
-  // The downstream compiler makes a multiplication of a division by a power of two.
-  auto isPowerOfTwo = [](Expr divisor) {
-    int exponent = 0;
-    return divisor.isFloat() && std::frexp(std::fabs(divisor->real), &exponent) == 0.5;
-  };
-  if (onHost || dialect.divide.empty() || e.dtype().element() != DType(Scalar::Float32) ||
-      isPowerOfTwo(e->operands[1]))
+  // By what is loaded, a row's sum mostly, or a constant the downstream compiler divides well: what
+  // it needs of a divisor it finds out once.
+  const Expr divisor = e->operands[1];
+  const bool many =
+      repeated && !divisor.isConstant() && (!divisor.isVar() || computed.count(divisor.get()));
+  if (onHost || !many || dialect.divide.empty() || e.dtype().element() != DType(Scalar::Float32))
     return infix(e, lane, "/", Precedence::Product, false);
   return {callRuntime(dialect.divide, e, lane)};
 }

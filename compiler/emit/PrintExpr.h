@@ -6,6 +6,7 @@
 #include "emit/Runtime.h"
 
 #include <string>
+#include <unordered_set>
 
 namespace tlc::emit {
 
@@ -35,6 +36,10 @@ public:
   /// On the host every integer is an int64_t, so that no size can overflow; calls of templates say
   /// so.
   bool onHost = false;
+  /// What is printed is executed several times in a row.
+  bool repeated = false;
+  /// Variables that are computed each time.
+  std::unordered_set<const ir::ExprNode *> computed;
 
   /// `e` as a value of its C++ type (a vector as an object); in parentheses if it binds more
   /// loosely than `context`.
@@ -71,7 +76,8 @@ private:
   Text sum(ir::Expr e, unsigned lane);
   Text infix(ir::Expr e, unsigned lane, std::string_view symbol, Precedence level, bool grouped);
   Text division(ir::Expr e, unsigned lane);
-  /// Of floats.
+  /// Of floats: where many by different divisors follow each other they are made so that they can
+  /// run beside each other.
   Text quotient(ir::Expr e, unsigned lane);
   Text comparison(ir::Expr e, unsigned lane, std::string_view symbol, Precedence level);
   Text narrowBinary(ir::Expr e, unsigned lane);

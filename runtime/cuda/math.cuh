@@ -69,8 +69,9 @@ template <class Float> TLC_DEVICE Float fast_rcp(Float x) {
 }
 
 //@ divide
-// n / d without a branch: `/` has one, for numbers far from 1, behind which nothing is computed ahead. Rounded as `/` does but for one
-// of 10^8 pairs, which is the neighbour; exact quotients always; where n or the quotient is below 2^-100 within 2 ulp.
+// n / d without a branch: `/` has one, for numbers far from 1, behind which nothing is computed ahead, so of many quotients each waits for
+// the one before. Rounded as `/` does but for one of 10^9 pairs, which is the neighbour (H200); exact quotients always; where n or the quotient
+// is below 2^-100 within 2 ulp.
 TLC_DEVICE float divide(float n, float d) {
   // The reciprocal is not to be too small or too large for a float.
   const float scale = fabsf(d) > 0x1p126f ? 0x1p-32f : fabsf(d) < 0x1p-126f ? 0x1p32f : 1.0f;
