@@ -160,6 +160,7 @@ PROGRAMS = [
     Difference("pairs", target="sm90", settings={"EMU_SMS": "5"}),
     Difference("spread", target="sm90", settings={"EMU_SMS": "3"}),
     Difference("producers", target="sm90", settings={"EMU_SMS": "3"}),
+    Difference("panels", settings={"EMU_SMS": "3"}),
     Difference("loops"),
     Difference("narrow"),
     Difference("quotients"),

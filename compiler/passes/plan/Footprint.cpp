@@ -1,8 +1,11 @@
 #include "passes/plan/Footprint.h"
 
+#include "analysis/Copies.h"
 #include "ir/Walk.h"
+#include "passes/pipeline/PipelineLoops.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace tlc::passes {
 
@@ -24,6 +27,21 @@ std::int64_t allocatedBytes(const Block &block, Scope scope, const Copies &copie
     return true;
   });
   return sum;
+}
+
+std::int64_t plannedSharedBytes(Launch &launch, const LaunchPlan &plan) {
+  std::unordered_map<const Buffer *, std::int64_t> versions;
+  for (const PlannedLoop &planned : plannedLoops(launch, &plan))
+    walk(std::as_const(planned.loop->body), [&](const Stmt &stmt) {
+      if (analysis::isSharedLoad(stmt))
+        versions[cast<CopyStmt>(stmt).target.buffer->storage()] =
+            std::max<std::int64_t>(1, planned.stages);
+      return true;
+    });
+  return allocatedBytes(launch.body, Scope::Shared, [&](const Buffer &tile) {
+    auto found = versions.find(&tile);
+    return found == versions.end() ? 1 : found->second;
+  });
 }
 
 std::int64_t registersOf(const Block &block, std::int64_t threads) {

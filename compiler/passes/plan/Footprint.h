@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/Function.h"
+#include "passes/Schedule.h"
 
 #include <functional>
 
@@ -16,6 +17,10 @@ using Copies = std::function<std::int64_t(const ir::Buffer &)>;
 /// Bytes of all buffers of a scope that are allocated in a block and own their storage; `copies`
 /// says how often each counts: null means its versions.
 std::int64_t allocatedBytes(const ir::Block &block, ir::Scope scope, const Copies &copies = {});
+
+/// Those of the shared tiles of a launch, with as many versions as the plan has stages for what
+/// their loops load.
+std::int64_t plannedSharedBytes(ir::Launch &launch, const LaunchPlan &plan);
 
 /// Registers of a thread, of so many in a block, that all fragments and what else a thread keeps
 /// take at once.

@@ -14,6 +14,7 @@
 #include "passes/pipeline/PipelineLoops.h"
 #include "passes/plan/Footprint.h"
 #include "passes/plan/Occupancy.h"
+#include "passes/plan/PlanRaster.h"
 #include "passes/plan/PlanSharing.h"
 #include "passes/plan/PlanSpecialize.h"
 #include "passes/plan/PlanSpread.h"
@@ -99,6 +100,8 @@ public:
     launch.alternates &= plan.alternates;
     if (given && given->alternates && !launch.alternates)
       mismatch("its tiles cannot be taken in turns by two warpgroups");
+    if (!given || !given->raster)
+      planRaster(function, launch, pass, plan);
     if (plan.parts && (plan.cluster || !plan.specialize.value_or(false)))
       pass.diagnostics.report(diag::ScheduleMismatch, launch.range, plan.name)
           .note(

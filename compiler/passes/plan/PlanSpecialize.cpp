@@ -1,7 +1,6 @@
 #include "passes/plan/PlanSpecialize.h"
 
 #include "analysis/Copies.h"
-#include "analysis/Monotone.h"
 #include "ir/Walk.h"
 #include "passes/Rewrite.h"
 #include "passes/pipeline/Persist.h"
@@ -12,7 +11,6 @@
 #include "passes/roles/SplitConsumers.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace tlc::passes {
 
@@ -108,42 +106,7 @@ std::int64_t bytesOnce(const ChannelPlan &channels) {
 
 /// Shared memory that tiles leave, with the stages planned so far.
 std::int64_t roomBesideTiles(Launch &launch, PassContext &pass, const LaunchPlan &plan) {
-  std::unordered_map<const Buffer *, std::int64_t> versions;
-  for (const PlannedLoop &planned : plannedLoops(launch, &plan))
-    walk(std::as_const(planned.loop->body), [&](const Stmt &stmt) {
-      if (analysis::isSharedLoad(stmt))
-        versions[cast<CopyStmt>(stmt).target.buffer->storage()] =
-            std::max<std::int64_t>(1, planned.stages);
-      return true;
-    });
-  return pass.target.limits.sharedPerBlockOptIn - barrierBytes -
-         allocatedBytes(launch.body, Scope::Shared, [&](const Buffer &tile) {
-           auto found = versions.find(&tile);
-           return found == versions.end() ? 1 : found->second;
-         });
-}
-
-/// The grid dimensions along which `loop` runs longer or shorter; none: not known for one of them.
-using Directions = std::vector<analysis::Direction>;
-std::optional<Directions> tripDirections(Function &function, Launch &launch, const ForStmt &loop) {
-  std::optional<Directions> found;
-  analysis::Ranges ranges(function);
-  ranges.enter(launch);
-  analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
-    if (&stmt != &loop)
-      return !found;
-    found.emplace();
-    for (Expr block : launch.blockVars) {
-      auto direction = analysis::directionOf(loop.hi - loop.lo, block, ranges);
-      if (!direction) {
-        found.reset();
-        break;
-      }
-      found->push_back(*direction);
-    }
-    return false;
-  });
-  return found;
+  return pass.target.limits.sharedPerBlockOptIn - barrierBytes - plannedSharedBytes(launch, plan);
 }
 
 /// Whether the threads that multiply can keep a finished tile, packed to `stored`, while they sum
@@ -306,6 +269,28 @@ void planSplit(Launch &launch, PassContext &pass, LaunchPlan &plan, const Channe
 }
 
 } // namespace
+
+std::optional<std::vector<analysis::Direction>> tripDirections(Function &function, Launch &launch,
+                                                               const ForStmt &loop) {
+  std::optional<std::vector<analysis::Direction>> found;
+  analysis::Ranges ranges(function);
+  ranges.enter(launch);
+  analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
+    if (&stmt != &loop)
+      return !found;
+    found.emplace();
+    for (Expr block : launch.blockVars) {
+      auto direction = analysis::directionOf(loop.hi - loop.lo, block, ranges);
+      if (!direction) {
+        found.reset();
+        break;
+      }
+      found->push_back(*direction);
+    }
+    return false;
+  });
+  return found;
+}
 
 void planSpecialization(Function &function, Launch &launch, PassContext &pass, LaunchPlan &plan,
                         const LaunchPlan *file) {
