@@ -328,12 +328,9 @@ ExprPrinter::Text ExprPrinter::division(Expr e, unsigned lane) {
 }
 
 ExprPrinter::Text ExprPrinter::quotient(Expr e, unsigned lane) {
-  // By what is loaded, a row's sum mostly, or a constant the downstream compiler divides well: what
-  // it needs of a divisor it finds out once.
-  const Expr divisor = e->operands[1];
-  const bool many =
-      repeated && !divisor.isConstant() && (!divisor.isVar() || computed.count(divisor.get()));
-  if (onHost || !many || dialect.divide.empty() || e.dtype().element() != DType(Scalar::Float32))
+  // By a constant the downstream compiler divides well.
+  if (onHost || !repeated || e->operands[1].isConstant() || dialect.divide.empty() ||
+      e.dtype().element() != DType(Scalar::Float32))
     return infix(e, lane, "/", Precedence::Product, false);
   return {callRuntime(dialect.divide, e, lane)};
 }

@@ -6,7 +6,6 @@
 #include "emit/Runtime.h"
 
 #include <string>
-#include <unordered_set>
 
 namespace tlc::emit {
 
@@ -38,8 +37,6 @@ public:
   bool onHost = false;
   /// What is printed is executed several times in a row.
   bool repeated = false;
-  /// Variables that are computed each time.
-  std::unordered_set<const ir::ExprNode *> computed;
 
   /// `e` as a value of its C++ type (a vector as an object); in parentheses if it binds more
   /// loosely than `context`.
@@ -76,7 +73,7 @@ private:
   Text sum(ir::Expr e, unsigned lane);
   Text infix(ir::Expr e, unsigned lane, std::string_view symbol, Precedence level, bool grouped);
   Text division(ir::Expr e, unsigned lane);
-  /// Of floats: where many by different divisors follow each other they are made so that they can
+  /// Of floats: where many follow each other they are made so that they can
   /// run beside each other.
   Text quotient(ir::Expr e, unsigned lane);
   Text comparison(ir::Expr e, unsigned lane, std::string_view symbol, Precedence level);

@@ -260,8 +260,6 @@ void StmtPrinter::guarded(Expr predicate, const std::string &text) {
 }
 
 void StmtPrinter::let(const LetStmt &stmt) {
-  if (exprs.repeated)
-    exprs.computed.insert(stmt.var.get());
   if (facts.useCount(stmt.var) == 0)
     return; // pure: nobody would notice
   // The value is printed before the name exists.
