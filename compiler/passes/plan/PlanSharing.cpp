@@ -66,12 +66,14 @@ public:
                            [&](const StmtPtr &stmt) { return stmt.get() == loops[0].loop; });
     for (const Channel &channel : channels.channels) {
       possible = possible && channel.block == &loops[0].loop->body;
-      byMaps.insert(channel.copies.begin(), channel.copies.end());
+      clipped.insert(channel.copies.begin(), channel.copies.end());
     }
+    // Stores that a schedule wants from registers are clipped there (stage-stores).
     std::vector<analysis::FragmentStore> stores = analysis::fragmentStores(launch);
     for (std::size_t i = 0; i < stores.size() && i < plan.stores.size(); ++i)
-      if (plan.stores[i].way == StoreWay::Tensor)
-        byMaps.insert(stores[i].stmt);
+      if (const StorePlan &store = plan.stores[i];
+          store.way == StoreWay::Tensor || (store.way == StoreWay::Direct && store.binding))
+        clipped.insert(stores[i].stmt);
   }
 
   /// Bytes of a round that neighbours along the dimension have in common; 0 if they may not load
@@ -86,14 +88,14 @@ public:
   }
 
 private:
-  /// Whether a block beyond the grid only does what tensor maps clip, and as often as its partner.
+  /// Whether a block beyond the grid only does what is clipped, and as often as its partner.
   bool isHarmless(std::size_t axis) {
     bool harmless = true;
     analysis::Ranges ranges(function);
     ranges.enter(launch);
     analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
       bool branches = isa<ForStmt>(stmt) || isa<IfStmt>(stmt) || isa<WhileStmt>(stmt);
-      if (branches || (touchesGlobal(stmt) && !byMaps.count(&stmt)))
+      if (branches || (touchesGlobal(stmt) && !clipped.count(&stmt)))
         harmless = harmless && isSameAlong(stmt, launch.blockVars[axis], ranges);
       return harmless;
     });
@@ -103,7 +105,7 @@ private:
   Function &function;
   Launch &launch;
   bool possible = false;
-  std::unordered_set<const Stmt *> byMaps;
+  std::unordered_set<const Stmt *> clipped;
 };
 
 /// Whether some row that tiles are loaded from may begin within a line of the cache.
