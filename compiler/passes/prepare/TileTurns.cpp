@@ -1,6 +1,8 @@
 #include "passes/prepare/TileTurns.h"
 
 #include "analysis/Copies.h"
+#include "analysis/Monotone.h"
+#include "analysis/Ranges.h"
 #include "ir/Walk.h"
 #include "passes/LaunchConstants.h"
 #include "passes/Rewrite.h"
@@ -14,6 +16,7 @@
 #include "passes/prepare/WidenBlocks.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace tlc::passes {
@@ -226,6 +229,37 @@ std::int64_t finishCycles(Launch &launch, const TileRounds &rounds) {
   return cycles;
 }
 
+/// Whether threads finish a tile with the sums that they have. Scans, and values from the other
+/// side of a tile, want another layout: that is two tiles in registers, or one in shared memory for
+/// each warpgroup.
+bool finishesInPlace(const Function &function, Launch &launch, const TileRounds &rounds) {
+  const Buffer *sums = rounds.gemm->c.buffer;
+  analysis::Ranges ranges(function);
+  ranges.enter(launch);
+  bool inPlace = true;
+  const MapStmt *map = nullptr;
+  std::unordered_map<const ExprNode *, unsigned>
+      dims; // of the sums, that a variable of the map walks over
+  analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
+    if (isa<ScanStmt>(stmt))
+      inPlace = false;
+    if (const auto *next = dynCast<MapStmt>(&stmt)) {
+      map = next;
+      dims.clear();
+    }
+    const auto *load = dynCast<LoadStmt>(&stmt);
+    if (!load || !map || load->source.buffer != sums)
+      return inPlace;
+    for (unsigned d = 0; d < load->source.indices.size(); ++d)
+      for (Expr var : map->vars)
+        if (const Expr index = load->source.indices[d]; uses(index, var))
+          inPlace = inPlace && dims.try_emplace(var.get(), d).first->second == d &&
+                    analysis::directionOf(index, var, ranges) != analysis::Direction::Shrinks;
+    return inPlace;
+  });
+  return inPlace;
+}
+
 } // namespace
 
 TileRounds roundsForTurns(Function &function, Launch &launch, PassContext &pass) {
@@ -237,7 +271,7 @@ Expr gainsByTurns(Function &function, Launch &launch, const TileRounds &rounds) 
   const std::int64_t finish = finishCycles(launch, rounds);
   const std::int64_t round = shape.m * shape.n * shape.k / products;
   if (rounds.gemm->a.buffer->dtype.bits() != operandBits || shape.m * shape.n != sumsOfTile ||
-      finish < round)
+      finish < round || !finishesInPlace(function, launch, rounds))
     return {};
   Context &context = *function.context;
   const DType wide(Scalar::Int64);

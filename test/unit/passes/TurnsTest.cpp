@@ -108,5 +108,19 @@ TEST_CASE("turns gain where it takes long to finish a tile of 128 x 128") {
     CHECK_FALSE(gains(wide, 2048, 2048, 1024));
     CHECK(gains(wide, 128, 128 * 4 * 132, 1024));
   }
+  SECTION("but not where values come from other places of the tile") {
+    auto finished = [](const std::string &other) {
+      return product("    map %i in 128, %j in 64 {\n      load %x = %c[%i, %j]\n"
+                     "      load %y = %c[" +
+                         other +
+                         "]\n      store %c[%i, %j] = %x / (exp2(%y * -1.5) + 1.0)\n    }\n",
+                     128, "", "f32");
+    };
+    CHECK(gains(finished("%i, %j + 64"), 4096, 4096, 512));
+    CHECK(gains(finished("%i, (%j + 32) % 128"), 4096, 4096, 512));
+    CHECK_FALSE(gains(finished("%i, 127 - %j"), 4096, 4096, 512));
+    CHECK_FALSE(gains(finished("%j, %i"), 4096, 4096, 512));
+    CHECK_FALSE(gains(product("    scan sum %c -> %c axis(1)\n", 128, "", "f32"), 4096, 4096, 512));
+  }
   SECTION("but not of rows that begin within lines") { CHECK_FALSE(gains(wide, 4096, 4096, 1032)); }
 }
