@@ -229,20 +229,23 @@ std::int64_t finishCycles(Launch &launch, const TileRounds &rounds) {
   return cycles;
 }
 
-/// Whether threads finish a tile with the sums that they have. Scans, and values from the other
-/// side of a tile, want another layout: that is two tiles in registers, or one in shared memory for
-/// each warpgroup.
+/// Whether threads finish a tile with the sums that they have. Scans, values from the other side
+/// of a tile, and registers that a loop numbers want another layout: that is two tiles in
+/// registers, or one in shared memory for each warpgroup.
 bool finishesInPlace(const Function &function, Launch &launch, const TileRounds &rounds) {
   const Buffer *sums = rounds.gemm->c.buffer;
   analysis::Ranges ranges(function);
   ranges.enter(launch);
   bool inPlace = true;
   const MapStmt *map = nullptr;
-  std::unordered_map<const ExprNode *, unsigned>
-      dims; // of the sums, that a variable of the map walks over
+  // Dims of the sums that variables of the map walk over.
+  std::unordered_map<const ExprNode *, unsigned> dims;
+  std::vector<Expr> rolled; // of loops
   analysis::walkWithRanges(launch.body, ranges, [&](Stmt &stmt) {
     if (isa<ScanStmt>(stmt))
       inPlace = false;
+    if (const auto *loop = dynCast<ForStmt>(&stmt); loop && loop->kind != ForKind::Unroll)
+      rolled.push_back(loop->var);
     if (const auto *next = dynCast<MapStmt>(&stmt)) {
       map = next;
       dims.clear();
@@ -250,11 +253,15 @@ bool finishesInPlace(const Function &function, Launch &launch, const TileRounds 
     const auto *load = dynCast<LoadStmt>(&stmt);
     if (!load || !map || load->source.buffer != sums)
       return inPlace;
-    for (unsigned d = 0; d < load->source.indices.size(); ++d)
+    for (unsigned d = 0; d < load->source.indices.size(); ++d) {
+      const Expr index = load->source.indices[d];
+      inPlace = inPlace && std::none_of(rolled.begin(), rolled.end(),
+                                        [&](Expr var) { return uses(index, var); });
       for (Expr var : map->vars)
-        if (const Expr index = load->source.indices[d]; uses(index, var))
+        if (uses(index, var))
           inPlace = inPlace && dims.try_emplace(var.get(), d).first->second == d &&
                     analysis::directionOf(index, var, ranges) != analysis::Direction::Shrinks;
+    }
     return inPlace;
   });
   return inPlace;

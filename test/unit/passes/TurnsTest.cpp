@@ -120,6 +120,12 @@ TEST_CASE("turns gain where it takes long to finish a tile of 128 x 128") {
     CHECK(gains(finished("%i, (%j + 32) % 128"), 4096, 4096, 512));
     CHECK_FALSE(gains(finished("%i, 127 - %j"), 4096, 4096, 512));
     CHECK_FALSE(gains(finished("%j, %i"), 4096, 4096, 512));
+    CHECK_FALSE(
+        gains(product("    for %g in 0 .. 4 {\n      map %i in 128, %j in 32 {\n"
+                      "        load %x = %c[%i, %g * 32 + %j]\n"
+                      "        store %c[%i, %g * 32 + %j] = %x * %x + 1.0\n      }\n    }\n",
+                      128, "", "f32"),
+              4096, 4096, 512));
     CHECK_FALSE(gains(product("    scan sum %c -> %c axis(1)\n", 128, "", "f32"), 4096, 4096, 512));
   }
   SECTION("but not of rows that begin within lines") { CHECK_FALSE(gains(wide, 4096, 4096, 1032)); }
