@@ -95,7 +95,9 @@ public:
         stage(cast<CopyStmt>(*stores[i].stmt), plan.stores[i], slices[i]);
       else if (plan.stores[i].way == StoreWay::Tensor)
         stageTensor(stores[i], plan.stores[i]);
-    for (std::size_t i = 0; plan.sharedAxis && i < std::min(stores.size(), plan.stores.size()); ++i)
+    for (std::size_t i = 0;
+         persistentBlocks && launch.clusterSize && i < std::min(stores.size(), plan.stores.size());
+         ++i)
       if (plan.stores[i].way == StoreWay::Direct)
         clip(*stores[i].stmt);
   }

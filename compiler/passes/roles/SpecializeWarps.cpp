@@ -484,6 +484,14 @@ private:
   std::optional<Turns> turns; ///< if the launch alternates
 };
 
+/// What was planned for roles does not happen; blocks still walk over tiles.
+void leaveWhole(Launch &launch, LaunchPlan &plan, const std::string &reason) {
+  plan.specialize = plan.alternates = launch.alternates = false;
+  plan.specializeReason = reason;
+  plan.sharedAxis.reset();
+  plan.persistentReason.clear();
+}
+
 } // namespace
 
 void specializeWarps(Function &function, PassContext &context) {
@@ -493,8 +501,10 @@ void specializeWarps(Function &function, PassContext &context) {
     if (!plan || !plan->specialize.value_or(false))
       continue;
     ChannelPlan channels = findChannels(function, launch, context.target, plan);
-    if (!channels.reason.empty())
+    if (!channels.reason.empty()) { // since fit had stages given up
+      leaveWhole(launch, *plan, channels.reason);
       continue;
+    }
     std::optional<ConsumerSplit> split;
     if (plan->split)
       split = findConsumerSplit(launch, channels);
