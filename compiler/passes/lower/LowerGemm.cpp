@@ -111,7 +111,7 @@ static std::unordered_map<const GemmStmt *, Index> sumsAtLaunch(const Function &
     walk(std::as_const(launch->body), [&](const Stmt &stmt) {
       if (const auto *gemm = dynCast<GemmStmt>(&stmt))
         most[gemm] = std::max<Index>(
-            1, registersAtLaunch(target, launch->threadCount() + launch->extraThreads) -
+            1, registersAtLaunch(*launch, target, launch->threadCount() + launch->extraThreads) -
                    besideInstruction);
       return true;
     });

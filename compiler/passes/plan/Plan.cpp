@@ -40,6 +40,8 @@ public:
     plan.name = launch.name.empty() ? function.name : launch.name;
     plan.raster = launch.raster;
     plan.rasterReason = launch.raster.panel ? "as written" : "";
+    if (given && given->minBlocks)
+      launch.minBlocksPerSm = given->minBlocks;
     plan.minBlocks = launch.minBlocksPerSm;
     plan.minBlocksReason = "as written"; // if at all
     plan.tiles = launch.tiles;

@@ -61,7 +61,7 @@ public:
     const bool possible =
         target.has(Feature::Wgmma) && target.has(Feature::SetMaxRegisters) &&
         !function.options.hintsAreBinding && !function.options.disableWarpSpecialize &&
-        !function.options.disableTma && !launch.clusterSize &&
+        !function.options.disableTma && !launch.clusterSize && launch.minBlocksPerSm <= 1 &&
         (launch.threadCount() == group || launch.threadCount() == 2 * group) &&
         hasFreeThreads(launch, target) && whyNotPersistent(function, launch).empty() &&
         findProduct() && isPlainLoop() && hasOnlyTilesOfLoop() && multipliesByWarpgroups() &&

@@ -40,7 +40,7 @@ RoleRegisters shared(const Launch &launch, const ChannelPlan &plan, const Target
                      std::int64_t converting) {
   const std::int64_t group = target.limits.groupThreads(), granule = target.limits.registerGranule;
   const std::int64_t computing = launch.computingThreads(), groups = computing / group;
-  const std::int64_t each = registersAtLaunch(target, computing + (1 + converting) * group);
+  const std::int64_t each = registersAtLaunch(launch, target, computing + (1 + converting) * group);
   RoleRegisters registers;
   registers.converting = converting;
   if (groups < 2 || !target.has(Feature::SetMaxRegisters))
@@ -81,7 +81,7 @@ bool leavesRoom(const Launch &launch, const Target &target, std::int64_t convert
     std::int64_t needed = bytes / 4 / group + besideInstruction;
     if (computing == group)
       needed = bytesOf(*gemm->c.buffer) / 4 / group + besideAlone;
-    fits &= needed <= registersAtLaunch(target, threads);
+    fits &= needed <= registersAtLaunch(launch, target, threads);
     return fits;
   });
   return fits;
@@ -95,7 +95,7 @@ RoleRegisters cut(const Launch &launch, const Target &target) {
   if (groups < 2 || !target.has(Feature::SetMaxRegisters))
     return registers;
   const std::int64_t all =
-      registersAtLaunch(target, launch.threadCount() + 2 * group) * (groups + 2);
+      registersAtLaunch(launch, target, launch.threadCount() + 2 * group) * (groups + 2);
   registers.producer = leastRegisters;
   registers.consumer = (all - leastRegisters - leastOfFront) / groups / granule * granule;
   registers.front = all - leastRegisters - registers.consumer * groups;
@@ -104,10 +104,11 @@ RoleRegisters cut(const Launch &launch, const Target &target) {
 
 } // namespace
 
-std::int64_t registersAtLaunch(const Target &target, std::int64_t threads) {
+std::int64_t registersAtLaunch(const Launch &launch, const Target &target, std::int64_t threads) {
   const std::int64_t granule = target.limits.registerGranule;
+  const std::int64_t all = threads * std::max<std::int64_t>(1, launch.minBlocksPerSm);
   return std::min<std::int64_t>(target.limits.registersPerThread,
-                                target.limits.registersPerSm / threads / granule * granule);
+                                target.limits.registersPerSm / all / granule * granule);
 }
 
 RoleRegisters registersOf(const Launch &launch, const ChannelPlan &plan, bool split,
@@ -136,7 +137,7 @@ bool needsFewRegisters(const Launch &launch, const ChannelPlan &plan, const Laun
     if (store.deferred) // halves of a tile that is stored beside the next one
       held += held / 2;
   const std::int64_t threads = computing + (1 + registers.converting) * group;
-  return held <= registersAtLaunch(target, threads) / 2;
+  return held <= registersAtLaunch(launch, target, threads) / 2;
 }
 
 bool leavesProductsRoom(const Launch &launch, const Target &target) {
