@@ -11,8 +11,9 @@ struct RoleRegisters {
   std::int64_t converting = 0; ///< warpgroups that compute tiles
 };
 
-/// Registers of a thread before its role says how many it has, of as many blocks as a multiprocessor
-/// is to hold: what roles have together may not exceed it, or threads wait for registers forever.
+/// Registers of a thread before its role says how many it has, of as many blocks as a
+/// multiprocessor is to hold: what roles have together may not exceed it, or threads wait for
+/// registers forever.
 std::int64_t registersAtLaunch(const ir::Launch &launch, const Target &target,
                                std::int64_t threads);
 /// What an instruction needs of them beside its accumulators; with less it is an error of the
