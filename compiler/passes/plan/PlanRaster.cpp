@@ -9,7 +9,7 @@
 // Panels run along the dimension of the smaller tiles, so that blocks next to each other have the
 // larger ones in common, and are powers of two, which divide more grids than other numbers do.
 // Where the cache holds all columns, row by row is as good, and better for what is stored
-// (measured: tools/bench/gpu/LOG.md).
+// (measured: tools/bench/gpu/LOG.md): so it mostly is with the products of a batch.
 #include "passes/plan/PlanRaster.h"
 
 #include "ir/Walk.h"
@@ -115,7 +115,7 @@ bool takeAsLong(Function &function, Launch &launch) {
 /// Whether any order will do, and nobody has said or planned another one.
 bool isFree(const Function &function, const Launch &launch, const LaunchPlan &plan) {
   constexpr std::array<std::int64_t, 2> alone = {1, 1};
-  return launch.grid.size() > 1 && !launch.raster.panel && !plan.fold && !plan.parts &&
+  return launch.grid.size() == 2 && !launch.raster.panel && !plan.fold && !plan.parts &&
          plan.spread <= 1 && plan.cluster.value_or(alone) == alone &&
          whyNotPersistent(function, launch).empty();
 }
