@@ -161,7 +161,8 @@ void StmtPrinter::loop(const ForStmt &stmt) {
   line("for (" + type + " " + name + " = " + lo + "; " + condition + "; " + advance + ") {");
   {
     auto inner = out.indent();
-    const bool several = stmt.kind == ForKind::Unroll || stmt.kind == ForKind::Vector;
+    const bool several =
+        (stmt.kind == ForKind::Unroll || stmt.kind == ForKind::Vector) && !facts.sharedDivisors;
     const bool outer = std::exchange(exprs.repeated, exprs.repeated || several);
     printBlock(stmt.body);
     exprs.repeated = outer;

@@ -5,15 +5,40 @@
 #include "support/Check.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace tlc::emit {
 
 using namespace ir;
 
+namespace {
+
+/// Whether an expression divides by one of the variables.
+bool dividesBy(Expr e, const std::unordered_set<const ExprNode *> &vars) {
+  std::unordered_set<const ExprNode *> seen;
+  auto visit = [&](auto &&self, Expr part) -> bool {
+    if (!part || !seen.insert(part.get()).second)
+      return false;
+    if (part.kind() == ExprKind::Binary && part->binaryOp() == BinaryOp::Div &&
+        vars.count(part->operands[1].get()))
+      return true;
+    return std::any_of(part->operands.begin(), part->operands.end(),
+                       [&](Expr operand) { return self(self, operand); });
+  };
+  return visit(visit, e);
+}
+
+} // namespace
+
 BodyFacts factsOf(const Block &body) {
   BodyFacts facts;
+  std::unordered_set<const ExprNode *> fromShared;
   walk(body, [&](const Stmt &stmt) {
+    if (const auto *load = dynCast<LoadStmt>(&stmt);
+        load && load->source.buffer->storage()->scope == Scope::Shared)
+      fromShared.insert(load->var.get());
     forEachExpr(stmt, [&](Expr e) {
+      facts.sharedDivisors |= !fromShared.empty() && dividesBy(e, fromShared);
       std::vector<Expr> vars;
       collectVars(e, vars);
       for (Expr var : vars)

@@ -21,6 +21,10 @@ struct BodyFacts {
   std::unordered_set<const ir::Buffer *> wide; ///< local arrays accessed several elements at a time
   std::unordered_set<const ir::LoadStmt *> inlined; ///< printed where their value is used
   bool usesShared = false;
+  /// Some quotient is by a value from shared memory. Warps bound by hand hand over sums so, and not
+  /// always with a barrier: the branches of an ordinary division keep the writer's store in front
+  /// of what takes long. (TileLang's latent attention with such roles gave NaN without them.)
+  bool sharedDivisors = false;
 
   unsigned useCount(ir::Expr var) const {
     auto found = uses.find(var.get());
