@@ -1,5 +1,7 @@
 #include "passes/LaunchConstants.h"
 
+#include "ir/Walk.h"
+
 #include <iterator>
 #include <utility>
 
@@ -43,6 +45,17 @@ Expr launchConstant(Function &function, std::string_view name, Expr value) {
   return constant.var;
 }
 
+bool launcherKnows(const Launch &launch, Expr e) {
+  bool own = usesThread(launch, e);
+  for (Expr block : launch.blockVars)
+    own |= uses(e, block);
+  walk(launch.body, [&](const Stmt &stmt) {
+    forEachDefinition(stmt, [&](Expr var) { own |= uses(e, var); });
+    return !own;
+  });
+  return !own;
+}
+
 void addLaunches(Function &function,
                  const std::function<std::vector<std::unique_ptr<Launch>>(Launch &)> &make) {
   std::vector<std::vector<std::unique_ptr<Launch>>> behind; // `make` may look at the function
@@ -77,6 +90,15 @@ Expr whereStarted(Expr extent) {
   while (auto started = startedIf(extent))
     extent = started->extent;
   return extent;
+}
+
+Expr blocksWhereStarted(const Launch &launch) {
+  const DType wide(Scalar::Int64);
+  Context &context = launch.grid.front().context();
+  Expr blocks = context.integer(wide, 1);
+  for (Expr extent : launch.grid)
+    blocks = blocks * context.cast(wide, whereStarted(extent));
+  return blocks;
 }
 
 } // namespace tlc::passes

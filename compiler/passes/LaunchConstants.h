@@ -19,6 +19,10 @@ ir::Expr workspaceBytes(ir::Function &function);
 /// are.
 ir::Expr launchConstant(ir::Function &function, std::string_view name, ir::Expr value);
 
+/// Whether an expression is the same in all blocks and threads of a launch, and known in front of
+/// them.
+bool launcherKnows(const ir::Launch &launch, ir::Expr e);
+
 /// Puts what `make` gives for each launch directly behind it: launches that follow in the program
 /// need the results of whichever of them a call starts.
 void addLaunches(ir::Function &function,
@@ -34,5 +38,7 @@ struct StartedIf {
 std::optional<StartedIf> startedIf(ir::Expr extent);
 /// The extent in calls that start the launch.
 ir::Expr whereStarted(ir::Expr extent);
+/// How many blocks such calls have, int64.
+ir::Expr blocksWhereStarted(const ir::Launch &launch);
 
 } // namespace tlc::passes

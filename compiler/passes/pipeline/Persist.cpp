@@ -250,20 +250,10 @@ private:
       bytes = context.cast(Scalar::Int64, trips) * round;
       return false;
     });
-    if (!bytes || usesOwn(bytes))
+    if (!bytes || !launcherKnows(launch, bytes))
       return {};
     Expr some = maximum(bytes, context.integer(Scalar::Int64, 1));
     return context.cast(Scalar::Int32, floorDiv(context.integer(Scalar::Int64, cacheShare), some));
-  }
-
-  /// Whether the expression needs what only the launch knows.
-  bool usesOwn(Expr e) const {
-    bool own = usesThread(launch, e);
-    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
-      forEachDefinition(stmt, [&](Expr var) { own |= uses(e, var); });
-      return !own;
-    });
-    return own;
   }
 
   /// The launcher computes before it knows whether the grid is empty.

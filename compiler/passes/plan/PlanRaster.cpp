@@ -75,18 +75,6 @@ std::int64_t blocksAtOnce(Launch &launch, const Target &target, const LaunchPlan
   return usualMultiprocessors * std::max<std::int64_t>(1, blocks);
 }
 
-/// Whether there are never more tiles than that.
-bool haveNoOrder(const Launch &launch, std::int64_t blocks) {
-  std::int64_t tiles = 1;
-  for (Expr extent : launch.grid) {
-    auto known = whereStarted(extent).constant();
-    if (!known)
-      return false;
-    tiles *= *known;
-  }
-  return tiles <= blocks;
-}
-
 /// Whether the cache is known to keep what all columns load, so that nothing is loaded twice row by
 /// row, and rows of the result are written as they lie.
 bool keepsColumns(Launch &launch, const Operands &operands) {
@@ -130,7 +118,8 @@ void planRaster(Function &function, Launch &launch, PassContext &pass, LaunchPla
   if (!operands.row || !operands.column || keepsColumns(launch, operands))
     return;
   const std::int64_t blocks = blocksAtOnce(launch, pass.target, plan);
-  if (haveNoOrder(launch, blocks))
+  // Tiles that all run at a time have no order.
+  if (blocksWhereStarted(launch).constant().value_or(blocks + 1) <= blocks)
     return;
   const bool columns = operands.column < operands.row;
   const std::int64_t small = std::min(operands.row, operands.column),

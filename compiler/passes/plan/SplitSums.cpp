@@ -137,15 +137,7 @@ private:
       return false;
     grid = gemmGrid(*gemm->atom, *shape, gemm->warpsM, gemm->warpsN, launch.threadCount());
     // All blocks find out alike how many rounds there are.
-    Expr trips = tripCount(*loop);
-    bool own = usesThread(launch, trips);
-    for (Expr block : launch.blockVars)
-      own |= uses(trips, block);
-    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
-      forEachDefinition(stmt, [&](Expr var) { own |= uses(trips, var); });
-      return true;
-    });
-    return grid.replicas == 1 && !own;
+    return grid.replicas == 1 && launcherKnows(launch, tripCount(*loop));
   }
 
   /// Whether what stands before the loop may be done by several blocks, and clears the sums.
@@ -234,10 +226,7 @@ private:
   /// machine at a time. Clusters cannot use each multiprocessor, and the less the larger they are.
   Expr doublings(std::int64_t most) {
     DType wide(Scalar::Int64);
-    Expr tiles = context.integer(wide, 1);
-    for (Expr extent : launch.grid)
-      tiles = tiles * context.cast(wide, whereStarted(extent));
-    tiles = launchConstant(function, "all", tiles);
+    const Expr tiles = launchConstant(function, "all", blocksWhereStarted(launch));
     Expr rounds = launchConstant(function, "rounds", context.cast(wide, tripCount(*loop)));
     Expr machine = context.cast(wide, multiprocessors(function));
     Expr result = context.int32(0);

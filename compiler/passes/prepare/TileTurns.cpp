@@ -101,25 +101,13 @@ private:
     auto shape = gemmShape(gemm);
     return multiplies && shape && !gemm.async && !gemm.barrier.buffer && shape->m % 64 == 0 &&
            gemm.a.buffer->storage()->scope == Scope::Shared && gemm.c.wholeBuffer() &&
-           !gemm.c.buffer->base && isOfLaunch(tripCount(loop));
+           !gemm.c.buffer->base && launcherKnows(launch, tripCount(loop));
   }
 
   bool multipliesByWarpgroups() const {
     const Atom *atom = atomFor(function, pass, *rounds.gemm, *gemmShape(*rounds.gemm),
                                target.limits.groupThreads());
     return atom && atom->kind == AtomKind::WarpGroup;
-  }
-
-  /// Whether an expression is the same in all blocks, and known in front of them.
-  bool isOfLaunch(Expr e) const {
-    bool own = usesThread(launch, e);
-    for (Expr block : launch.blockVars)
-      own |= uses(e, block);
-    walk(std::as_const(launch.body), [&](const Stmt &stmt) {
-      forEachDefinition(stmt, [&](Expr var) { own |= uses(e, var); });
-      return true;
-    });
-    return !own;
   }
 
   /// Others would need room for both.
@@ -282,9 +270,7 @@ Expr gainsByTurns(Function &function, Launch &launch, const TileRounds &rounds) 
     return {};
   Context &context = *function.context;
   const DType wide(Scalar::Int64);
-  Expr tiles = context.integer(wide, 1);
-  for (Expr extent : launch.grid)
-    tiles = tiles * context.cast(wide, whereStarted(extent));
+  const Expr tiles = blocksWhereStarted(launch);
   if (tiles.constant().value_or(INT64_MAX) < leastTiles * leastMultiprocessors)
     return {};
   const Expr multiplied = context.cast(wide, tripCount(*rounds.loop)) * round;

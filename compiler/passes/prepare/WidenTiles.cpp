@@ -149,14 +149,7 @@ private:
   }
 
   bool isFew() const {
-    std::int64_t tiles = 1;
-    for (Expr extent : launch.grid) {
-      auto known = whereStarted(extent).constant();
-      if (!known)
-        return false;
-      tiles *= *known;
-    }
-    return tiles < leastTiles;
+    return blocksWhereStarted(launch).constant().value_or(leastTiles) < leastTiles;
   }
 
   /// Whether what is beyond the last block is beyond the results.
@@ -287,10 +280,7 @@ private:
   /// machine, and either products or loads of a tile take their time.
   Expr cycles(std::string_view tiles) const {
     const DType wide(Scalar::Int64);
-    Expr count = context.integer(wide, 1);
-    for (Expr extent : launch.grid)
-      count = count * context.cast(wide, whereStarted(extent));
-    count = launchConstant(function, tiles, count);
+    const Expr count = launchConstant(function, tiles, blocksWhereStarted(launch));
     const std::int64_t a = product->a.buffer->dtype.bits(), b = product->b.buffer->dtype.bits();
     const std::int64_t loads = (shape.m * a + shape.n * b) * shape.k / 8 / loadedBytes;
     const std::int64_t computes = shape.m * shape.n * shape.k * std::max(a, b) / 16 / products;
