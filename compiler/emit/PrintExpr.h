@@ -73,8 +73,7 @@ private:
   Text sum(ir::Expr e, unsigned lane);
   Text infix(ir::Expr e, unsigned lane, std::string_view symbol, Precedence level, bool grouped);
   Text division(ir::Expr e, unsigned lane);
-  /// Of floats: where many follow each other they are made so that they can
-  /// run beside each other.
+  /// Of floats: where many follow each other they are made so that they can run beside each other.
   Text quotient(ir::Expr e, unsigned lane);
   Text comparison(ir::Expr e, unsigned lane, std::string_view symbol, Precedence level);
   Text narrowBinary(ir::Expr e, unsigned lane);
